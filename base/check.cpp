@@ -1,0 +1,29 @@
+#include "base/check.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace burin {
+namespace {
+thread_local CrashContext* innermost = nullptr;
+}  // namespace
+
+CrashContext::CrashContext(Describe describe, const void* data)
+    : describe_(describe), data_(data), outer_(innermost) {
+  innermost = this;
+}
+
+CrashContext::~CrashContext() { innermost = outer_; }
+
+void check_failed(const char* file, int line, const char* condition, const std::string& note) {
+  std::fprintf(stderr, "burin: internal error at %s:%d: %s%s%s\n", file, line, condition, note.empty() ? "" : ": ",
+               note.c_str());
+  CrashContext* context = innermost;
+  innermost = nullptr;  // a failure inside describe must not come back here
+  for (; context != nullptr; context = context->outer_)
+    std::fprintf(stderr, "%s\n", context->describe_(context->data_).c_str());
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace burin

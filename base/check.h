@@ -1,0 +1,31 @@
+// BURIN_CHECK guards Burin's own invariants: a failure is a bug in Burin, never a user's mistake, and aborts.
+// A crash context (the pass that runs, the IR it holds) is printed with it when someone has set one.
+#pragma once
+#include <string>
+
+namespace burin {
+
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& note);
+
+/// Text printed by check_failed before aborting, for example the running pass and its input. Scopes nest per thread.
+class CrashContext {
+ public:
+  using Describe = std::string (*)(const void* data);
+  CrashContext(Describe describe, const void* data);
+  ~CrashContext();
+  CrashContext(const CrashContext&) = delete;
+  CrashContext& operator=(const CrashContext&) = delete;
+
+ private:
+  friend void check_failed(const char*, int, const char*, const std::string&);
+  Describe describe_;
+  const void* data_;
+  CrashContext* outer_;
+};
+
+}  // namespace burin
+
+#define BURIN_CHECK(condition, ...)                                                                      \
+  do {                                                                                                   \
+    if (!(condition)) ::burin::check_failed(__FILE__, __LINE__, #condition, ::std::string{__VA_ARGS__}); \
+  } while (false)

@@ -1,0 +1,34 @@
+// Kernel -> machine code. Nothing here decides what to compute or in which order; that is in the Kernel.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/target.h"
+#include "runtime/abi.h"
+
+namespace burin::codegen {
+
+/// Machine code of some kernels; keeps it alive.
+class Module {
+ public:
+  virtual ~Module() = default;
+  /// Entry points in the order of the kernels given to compile.
+  virtual std::span<const BurinKernel> entries() const = 0;
+};
+
+/// Compiles kernels, many per LLVM module, `num_threads` modules at a time. Thread-safe.
+std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads = 1);
+
+/// The LLVM IR after optimisation, and the assembly: what compile turns into bytes.
+std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
+std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
+/// The relocatable object, for the test of undefined symbols.
+std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
+
+/// LLVM's version, part of cache keys.
+std::string backend_version();
+
+}  // namespace burin::codegen

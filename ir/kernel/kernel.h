@@ -1,0 +1,168 @@
+// The loop level. A Kernel is a grid of tasks over buffers with affine accesses and a handful of statement kinds: what
+// is computed in which order is settled here, codegen only chooses instructions.
+//
+//   kernel @rms_norm(in x: f32[32,64], in scale: f32[64], out y: f32[32,64]) tasks (t in 8) {
+//     for r in 0..4 {
+//       acc %s: f32 sum lanes 16
+//       for j in 0..64 vector 16 {
+//         %a = load x[4*t + r, j]
+//         %b = mul %a, %a : f32
+//         accumulate %s, %b
+//       }
+//       %m = finish %s : f32
+//       ...
+//       for j in 0..64 vector 16 { ... store y[4*t + r, j], %e }
+//     }
+//   }
+//
+// Values are scalars of one iteration. In a `vector W` loop, W iterations run as lanes of one vector; the last, partial
+// group runs with its missing lanes switched off. That never changes a result: statements of one iteration see no other
+// iteration's values, except through accumulators, whose order is part of the text.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "ir/op.h"
+
+namespace burin::ir {
+
+using VarId = Id<struct VarTag>;          // a loop or task index, or a bound index: an integer
+using BufferId = Id<struct BufferTag>;    // a parameter, scratch or register tile
+using ScalarId = Id<struct ScalarTag>;    // a value of one iteration
+using AccId = Id<struct AccTag>;          // an accumulator
+
+/// constant + sum of coefficient * variable. Terms are sorted by variable, coefficients are not 0.
+struct Affine {
+  std::int64_t constant = 0;
+  std::vector<std::pair<VarId, std::int64_t>> terms;
+
+  Affine() = default;
+  Affine(std::int64_t c) : constant(c) {}  // NOLINT: a number is an affine expression
+  explicit Affine(VarId var, std::int64_t coefficient = 1);
+  bool is_constant() const { return terms.empty(); }
+  std::int64_t coefficient(VarId var) const;
+  friend bool operator==(const Affine&, const Affine&) = default;
+};
+Affine operator+(const Affine& a, const Affine& b);
+Affine operator-(const Affine& a, const Affine& b);
+Affine operator*(const Affine& a, std::int64_t factor);
+/// a with `var` replaced.
+Affine substitute(const Affine& a, VarId var, const Affine& replacement);
+
+enum class Space : std::uint8_t {
+  in,       // parameter, only read
+  out,      // parameter, written; may be read back by the task that wrote it
+  inout,    // parameter, read and written in place
+  scratch,  // private to a task, contents undefined at its start
+  tile      // registers: private to a task, extents constant, accessed only with constant row after unrolling
+};
+
+struct Buffer {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;    // the view that indices refer to
+  Ints strides;   // in elements, one per axis; 0 repeats
+  Space space = Space::in;
+
+  /// Elements from the first to one past the last reachable one.
+  std::int64_t span() const;
+};
+/// Row-major strides of a shape.
+Ints dense_strides(const Shape& shape);
+
+enum class Reduce : std::uint8_t { sum, prod, max, min, bit_and, bit_or };
+
+enum class LoopKind : std::uint8_t { serial, unroll, vector };
+
+enum class StmtKind : std::uint8_t {
+  loop,        // for var in lo..min(hi...) [vector W | unroll] { body }
+  when,        // if (all conditions >= 0) { body }
+  constant,    // result = literal : dtype
+  index,       // result = affine : dtype (an integer or float dtype)
+  let,         // result = op args : dtype; an elementwise or compare op of ops.def
+  load,        // result = load buffer[indices] [if conditions >= 0 else arg]
+  store,       // store buffer[indices], arg [if conditions >= 0]
+  acc,         // acc: dtype reduce lanes L, starts at the identity of the reduction (or at arg)
+  accumulate,  // accumulate acc, arg
+  finish,      // result = finish acc: combines the lanes
+  bind,        // var = bind arg in 0..extent mode: an integer value becomes an index variable with a known range
+  mma          // tile[r,c] += a[...] * b[...] for (r, c, k): fused multiply-add, k ascending
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+struct Stmt {
+  StmtKind kind = StmtKind::loop;
+
+  // loop, bind: the variable. loop: lo inclusive, hi exclusive (the least of several), width of a vector loop.
+  VarId var;
+  Affine lo;
+  std::vector<Affine> hi;
+  LoopKind loop_kind = LoopKind::serial;
+  std::int64_t width = 1;  // vector: lanes; acc: lanes
+  Block body;
+
+  // when, load, store: each must be >= 0. A load whose conditions fail gives args[0]; such a store does nothing.
+  std::vector<Affine> conditions;
+
+  ScalarId result;
+  std::vector<ScalarId> args;
+  DType dtype = DType::f32;  // of the result; acc: of the accumulator
+  Op op = Op::add;           // let
+  Literal literal;           // constant, rank 0
+  Affine value;              // index
+
+  BufferId buffer;               // load, store; mma: the tile
+  std::vector<Affine> indices;   // one per axis of the buffer
+
+  AccId acc;
+  Reduce reduce = Reduce::sum;
+
+  // bind: the index is args[0]. mode error: an index outside 0..extent-1 is reported with `site` and 0 used; clip: clamped.
+  std::int64_t extent = 0;
+  IndexMode mode = IndexMode::clip;
+  std::int32_t site = -1;  // row of Kernel::sites
+
+  // mma: tile[r, c] += a[a_indices] * b[b_indices] for r, c in the tile's shape and k in 0..hi[0]; vars bound in the indices.
+  VarId row, column, depth;
+  BufferId a, b;
+  std::vector<Affine> a_indices, b_indices;
+};
+
+/// Where an out-of-range index is reported: "take: index {index} is out of range for axis 0 of f32[32,64] (model.cpp:42)".
+struct Site {
+  std::string message;  // with {index} and {extent} as placeholders
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<Buffer> buffers;  // parameters first, in the order of the step's arguments
+  std::vector<std::pair<VarId, std::int64_t>> tasks;  // the grid, outermost first; no entry: one task
+  Block body;
+  std::vector<std::string> var_names;     // by VarId; "" prints as i7
+  std::vector<Site> sites;
+  std::uint32_t num_scalars = 0, num_accs = 0;
+  double cost = 0;  // estimated nanoseconds on one core for all tasks: the scheduler's threading threshold
+
+  std::int64_t num_tasks() const;
+  std::size_t num_params() const;
+  /// Bytes of scratch that one running task needs, each buffer 64-byte aligned.
+  std::int64_t scratch_bytes() const;
+  VarId new_var(std::string var_name = "");
+  ScalarId new_scalar() { return ScalarId{num_scalars++}; }
+  AccId new_acc() { return AccId{num_accs++}; }
+  BufferId add_buffer(Buffer buffer);
+  /// Structure, not names: equal hashes may share machine code.
+  void hash(Hasher& hasher) const;
+};
+
+std::string print(const Kernel& kernel);
+/// "" or the first broken invariant: K1 ids defined before use, K2 dtypes, K3 accesses inside buffers (interval
+/// arithmetic), K4 stores of different tasks disjoint, K5 vector loops hold no loop but unrolled ones, ...
+std::string verify(const Kernel& kernel);
+
+}  // namespace burin::ir

@@ -1,0 +1,61 @@
+// Program: everything the runtime needs but the machine code. Distinct kernels, a table of steps, and where each byte lives.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/literal.h"
+
+namespace burin::ir {
+
+enum class Storage : std::uint8_t { input, output, arena, constant };
+
+/// A place: byte `offset` inside input or output number `index`, inside the arena, or inside a constant.
+struct BufferRef {
+  Storage storage = Storage::arena;
+  std::uint32_t index = 0;
+  std::int64_t offset = 0;
+  friend bool operator==(const BufferRef&, const BufferRef&) = default;
+};
+
+struct Step {
+  std::uint32_t kernel = 0;      // row of Program::kernels
+  std::vector<BufferRef> args;   // one per parameter of the kernel
+  std::int64_t tasks = 1;
+  std::uint32_t phase = 0;       // steps of one phase may overlap; phases run one after another
+  std::string label;             // the fusion's name and source lines, for tables
+  std::vector<Site> sites;       // this step's index messages, row by row those of its kernel
+};
+
+/// One line of the memory plan, for people.
+struct PlannedValue {
+  std::string name;      // value name or source line
+  Type type;
+  BufferRef place;
+  std::uint32_t first_step = 0, last_step = 0;
+};
+
+struct Program {
+  std::vector<Kernel> kernels;
+  std::vector<Step> steps;
+  std::vector<Type> inputs, outputs;
+  /// Output i is input aliases[i] in place (a donated argument), or -1.
+  std::vector<std::int32_t> aliases;
+  std::vector<Literal> constants;
+  std::int64_t arena_bytes = 0;
+  std::vector<PlannedValue> plan;
+};
+
+std::string print(const Program& program);
+Program parse_program(std::string_view text, std::string_view file = "<text>");
+std::string verify(const Program& program);
+
+/// Runs every kernel with the interpreter, step by step. The same results as machine code, bit for bit, but for
+/// transcendental functions (rounded once from f64 here). Throws Error for an index reported by a kernel.
+std::vector<Literal> interpret(const Program& program, std::span<const Literal> inputs);
+/// Runs one kernel over raw buffers (one pointer per parameter). Returns the message of the first reported index, or "".
+std::string interpret(const Kernel& kernel, std::span<std::byte* const> buffers);
+
+}  // namespace burin::ir

@@ -1,0 +1,30 @@
+// Target: what the passes and codegen may know of the machine. Plain data that prints.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace burin::ir {
+
+enum class Isa : std::uint8_t { avx2, avx512, avx512_bf16, amx };
+
+struct Target {
+  Isa isa = Isa::avx2;
+  bool avx512_fp16 = false;
+  std::int64_t l1_bytes = 32 << 10, l2_bytes = 1 << 20, l3_bytes = 8 << 20;
+
+  std::int64_t vector_bits() const { return isa == Isa::avx2 ? 256 : 512; }
+  std::int64_t vector_registers() const { return isa == Isa::avx2 ? 16 : 32; }
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+/// "avx512_bf16 l1=48K l2=1024K l3=32M".
+std::string to_string(const Target& target);
+std::string_view name(Isa isa);
+/// False when the name is none of avx2, avx512, avx512_bf16, amx.
+bool isa_from_name(std::string_view text, Isa* isa);
+/// This machine's features and caches (CPUID), narrowed to BURIN_MAX_ISA or `max_isa` when given (a name; "" is no limit).
+/// Throws Error below AVX2+FMA+F16C, naming the missing feature, and for an unknown name.
+Target host_target(std::string_view max_isa = "");
+
+}  // namespace burin::ir

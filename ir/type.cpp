@@ -1,0 +1,51 @@
+#include "ir/type.h"
+
+#include <ostream>
+
+#include "ir/message.h"
+
+namespace burin {
+
+std::string_view name(DType dtype) {
+  static constexpr std::string_view names[num_dtypes] = {"f64", "f32", "bf16", "f16", "i8",  "i16", "i32",
+                                                         "i64", "u8",  "u16",  "u32", "u64", "bool"};
+  return names[static_cast<int>(dtype)];
+}
+
+Shape::Shape(std::span<const std::int64_t> dims) {
+  for (std::int64_t extent : dims) push_back(extent);
+}
+
+void Shape::push_back(std::int64_t extent) {
+  if (rank_ == max_rank) ir::fail(ir::Msg::rank_too_large, max_rank);
+  if (extent < 0) ir::fail(ir::Msg::negative_extent, rank_, extent);
+  dims_[rank_++] = extent;
+}
+
+std::int64_t Shape::size() const {
+  std::int64_t product = 1;
+  for (std::int64_t extent : *this)
+    if (__builtin_mul_overflow(product, extent, &product)) ir::fail(ir::Msg::too_many_elements, to_string(*this));
+  return product;
+}
+
+bool operator==(const Shape& a, const Shape& b) {
+  if (a.rank_ != b.rank_) return false;
+  for (std::size_t i = 0; i < a.rank_; ++i)
+    if (a.dims_[i] != b.dims_[i]) return false;
+  return true;
+}
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < shape.rank(); ++i) text += (i ? "," : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+
+namespace ir {
+std::string to_string(const Type& type) { return std::string(name(type.dtype)) + burin::to_string(type.shape); }
+}  // namespace ir
+}  // namespace burin

@@ -1,0 +1,38 @@
+// Reference-counted bytes, 64-byte aligned, from an allocator that an application may replace and a test may count.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace burin::runtime {
+
+struct Allocator {
+  std::function<void*(std::size_t bytes)> allocate;            // 64-byte aligned; null on failure
+  std::function<void(void* data, std::size_t bytes)> release;
+};
+/// Replaces the process's allocator for buffers made from here on; an empty one restores the default.
+void set_allocator(Allocator allocator);
+
+class Buffer {
+ public:
+  /// Uninitialised bytes. Throws burin::Error naming the size when there is no memory.
+  static std::shared_ptr<Buffer> allocate(std::int64_t bytes);
+  /// Memory of somebody else, kept alive by `owner`; may be unaligned.
+  static std::shared_ptr<Buffer> borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  Buffer() = default;
+  void* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  std::shared_ptr<const void> owner_;
+  std::shared_ptr<const Allocator> allocator_;
+};
+
+}  // namespace burin::runtime
