@@ -32,10 +32,6 @@ foreach(header IN LISTS BURIN_EXTRA_PUBLIC_HEADERS)
       COMPONENT runtime)
   endif()
 endforeach()
-if(EXISTS ${PROJECT_SOURCE_DIR}/runtime)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/runtime DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/burin COMPONENT runtime
-    FILES_MATCHING PATTERN "*.h")
-endif()
 
 configure_package_config_file(cmake/burin-config.cmake.in ${PROJECT_BINARY_DIR}/burin-config.cmake
   INSTALL_DESTINATION ${package_dir})
