@@ -1,0 +1,14 @@
+# Aliases for fingers; the work is in scripts/ and in CMakePresets.json.
+.PHONY: help demo test test-passes bless bench
+help: ## print this list (the default)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+demo: ## install what is missing, build the demo and run it
+	@scripts/demo
+test: ## install what is missing, build, run the whole suite
+	@scripts/test
+test-passes: ## the pass tests alone (lit and FileCheck over tests/ir)
+	@scripts/setup && scripts/build dev burin-opt && python3 scripts/run_tests build/dev --only lit
+bless: ## rewrite the expectations of the pass tests, after running input and output against each other
+	@scripts/setup && scripts/build dev burin-opt && python3 scripts/bless build/dev
+bench: ## build the benchmarks in release and run them
+	@scripts/setup && scripts/build release && for b in build/release/bin/bench_*; do [ ! -x "$$b" ] || "$$b" || exit 1; done
