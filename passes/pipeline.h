@@ -1,0 +1,48 @@
+// The compiler's middle: every pass in order, from a traced Function to a Program.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/kernel/program.h"
+#include "ir/target.h"
+
+namespace burin::passes {
+
+struct Options {
+  bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
+  std::int64_t memory_budget = -1;         // bytes; -1: no limit
+  std::vector<bool> donated;               // by argument: its memory may be reused
+  std::vector<std::string> disabled;       // passes left out by name
+  std::string stop_after;                  // the last pass that runs; "" is all
+  bool verify = false;                     // after every pass
+  /// Called after each pass with its name, its output as text on demand, whether it changed anything, and its seconds.
+  struct Event {
+    std::string_view pass;
+    const ir::Function* function = nullptr;  // null for the passes that make a Program
+    const ir::Program* program = nullptr;
+    bool changed = false;
+    double seconds = 0;
+  };
+  std::function<void(const Event&)> observer;
+};
+
+struct PassInfo {
+  std::string_view name, stage, why;  // stage: canonicalise, fuse, lower; why it stands where it stands
+};
+/// All passes in their order.
+const std::vector<PassInfo>& pass_table();
+
+/// @trace -> @fused.
+ir::Function run_function_passes(const ir::Function& f, const ir::Target& target, const Options& options);
+/// @fused -> Program.
+ir::Program run_lowering(const ir::Function& fused, const ir::Target& target, const Options& options);
+/// Both.
+ir::Program build_program(const ir::Function& f, const ir::Target& target, const Options& options);
+/// One Function -> Function pass by name; throws Error for an unknown name, listing the known ones.
+ir::Function run_pass(std::string_view name, const ir::Function& f, const ir::Target& target, const Options& options);
+
+}  // namespace burin::passes
