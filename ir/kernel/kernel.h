@@ -95,31 +95,32 @@ enum class StmtKind : std::uint8_t {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
+// Every field has an initialiser, so that Stmt{.kind = ...} leaves out the ones its kind does not use.
 struct Stmt {
   StmtKind kind = StmtKind::loop;
 
   // loop, bind: the variable. loop: lo inclusive, hi exclusive (the least of several), width of a vector loop.
-  VarId var;
-  Affine lo;
-  std::vector<Affine> hi;
+  VarId var{};
+  Affine lo{};
+  std::vector<Affine> hi{};
   LoopKind loop_kind = LoopKind::serial;
   std::int64_t width = 1;  // vector: lanes; acc: lanes
-  Block body;
+  Block body{};
 
   // when, load, store: each must be >= 0. A load whose conditions fail gives args[0]; such a store does nothing.
-  std::vector<Affine> conditions;
+  std::vector<Affine> conditions{};
 
-  ScalarId result;
-  std::vector<ScalarId> args;
+  ScalarId result{};
+  std::vector<ScalarId> args{};
   DType dtype = DType::f32;  // of the result; acc: of the accumulator
   Op op = Op::add;           // let
-  Literal literal;           // constant, rank 0
-  Affine value;              // index
+  Literal literal{};         // constant, rank 0
+  Affine value{};            // index
 
-  BufferId buffer;               // load, store; mma: the tile
-  std::vector<Affine> indices;   // one per axis of the buffer
+  BufferId buffer{};              // load, store; mma: the tile
+  std::vector<Affine> indices{};  // one per axis of the buffer
 
-  AccId acc;
+  AccId acc{};
   Reduce reduce = Reduce::sum;
 
   // bind: the index is args[0]. mode error: an index outside 0..extent-1 is reported with `site` and 0 used; clip: clamped.
@@ -128,9 +129,9 @@ struct Stmt {
   std::int32_t site = -1;  // row of Kernel::sites
 
   // mma: tile[r, c] += a[a_indices] * b[b_indices] for r, c in the tile's shape and k in 0..hi[0]; vars bound in the indices.
-  VarId row, column, depth;
-  BufferId a, b;
-  std::vector<Affine> a_indices, b_indices;
+  VarId row{}, column{}, depth{};
+  BufferId a{}, b{};
+  std::vector<Affine> a_indices{}, b_indices{};
 };
 
 /// Where an out-of-range index is reported: "take: index {index} is out of range for axis 0 of f32[32,64] (model.cpp:42)".
