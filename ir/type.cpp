@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include <algorithm>
 #include <ostream>
 
 #include "ir/message.h"
@@ -23,6 +24,7 @@ void Shape::push_back(std::int64_t extent) {
 }
 
 std::int64_t Shape::size() const {
+  if (std::find(begin(), end(), 0) != end()) return 0;
   std::int64_t product = 1;
   for (std::int64_t extent : *this)
     if (__builtin_mul_overflow(product, extent, &product)) ir::fail(ir::Msg::too_many_elements, to_string(*this));
