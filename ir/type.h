@@ -55,7 +55,7 @@ class Shape {
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
   std::span<const std::int64_t> dims() const { return {dims_.data(), rank_}; }
-  /// Number of elements: the product of the extents, 1 for rank 0.
+  /// Number of elements: the product of the extents, 1 for rank 0. Throws Error when 63 bits cannot count them.
   std::int64_t size() const;
   void push_back(std::int64_t extent);
 
