@@ -26,13 +26,8 @@ void Shape::push_back(std::int64_t extent) {
 std::int64_t Shape::size() const {
   if (std::find(begin(), end(), 0) != end()) return 0;
   std::int64_t product = 1;
-  bool overflow = false, empty = false;
-  for (std::int64_t extent : *this) {
-    overflow |= __builtin_mul_overflow(product, extent, &product);
-    empty |= extent == 0;
-  }
-  if (empty) return 0;  // whatever the other extents multiply to
-  if (overflow) ir::fail(ir::Msg::too_many_elements, to_string(*this));
+  for (std::int64_t extent : *this)
+    if (__builtin_mul_overflow(product, extent, &product)) ir::fail(ir::Msg::too_many_elements, to_string(*this));
   return product;
 }
 
