@@ -21,6 +21,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,8 @@ struct Buffer {
 Ints dense_strides(const Shape& shape);
 
 enum class Reduce : std::uint8_t { sum, prod, max, min, bit_and, bit_or };
+/// "sum", "prod", "max", "min", "and", "or".
+std::string_view name(Reduce reduce);
 
 enum class LoopKind : std::uint8_t { serial, unroll, vector };
 
@@ -161,7 +164,10 @@ struct Kernel {
   void hash(Hasher& hasher) const;
 };
 
+/// parse_kernel(print(k)) is k, names aside. Values are numbered in the order of their definitions.
 std::string print(const Kernel& kernel);
+/// Throws Error ("file:line:column: ...") for text that is no kernel. What it returns is not verified.
+Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 /// "" or the first broken invariant: K1 ids defined before use, K2 dtypes, K3 accesses inside buffers (interval
 /// arithmetic), K4 stores of different tasks disjoint, K5 vector loops hold no loop but unrolled ones, ...
 std::string verify(const Kernel& kernel);
