@@ -8,10 +8,11 @@
 namespace burin::runtime {
 
 struct Allocator {
-  std::function<void*(std::size_t bytes)> allocate;            // 64-byte aligned; null on failure
+  std::function<void*(std::size_t bytes)> allocate;  // 64-byte aligned; null on failure
   std::function<void(void* data, std::size_t bytes)> release;
 };
-/// Replaces the process's allocator for buffers made from here on; an empty one restores the default.
+/// Replaces the process's allocator for buffers made from here on; an empty one restores the default. A buffer is given
+/// back to the allocator that it came from. Buffers of 0 bytes have a null pointer and ask no allocator.
 void set_allocator(Allocator allocator);
 
 class Buffer {
@@ -31,6 +32,7 @@ class Buffer {
   Buffer() = default;
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
+  bool borrowed_ = false;
   std::shared_ptr<const void> owner_;
   std::shared_ptr<const Allocator> allocator_;
 };

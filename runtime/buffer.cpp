@@ -1,0 +1,86 @@
+#include "runtime/buffer.h"
+
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/errors.h"
+#include "runtime/limits.h"
+
+namespace burin::runtime {
+namespace {
+
+struct Replacement {
+  std::mutex mutex;
+  std::shared_ptr<const Allocator> allocator;
+  std::atomic<bool> present{false};  // spares the usual allocation the lock
+};
+
+Replacement& replacement() {
+  static Replacement* instance = new Replacement;  // never destroyed: buffers may be freed by static destructors
+  return *instance;
+}
+
+void* allocate_default(std::size_t bytes) {
+  if (static_cast<std::int64_t>(bytes) < huge_page) return std::aligned_alloc(alignment, round_up(bytes, alignment));
+  void* data = std::aligned_alloc(huge_page, round_up(bytes, huge_page));
+  // Advice only: small pages work as well, more slowly.
+  if (data != nullptr) madvise(data, round_up(bytes, huge_page), MADV_HUGEPAGE);
+  return data;
+}
+
+}  // namespace
+
+void set_allocator(Allocator allocator) {
+  BURIN_CHECK(static_cast<bool>(allocator.allocate) == static_cast<bool>(allocator.release));
+  Replacement& r = replacement();
+  std::lock_guard lock(r.mutex);
+  const bool present = static_cast<bool>(allocator.allocate);
+  r.allocator = present ? std::make_shared<const Allocator>(std::move(allocator)) : nullptr;
+  r.present.store(present, std::memory_order_release);
+}
+
+std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
+  BURIN_CHECK(bytes >= 0);
+  struct Fresh : Buffer {};  // lets make_shared reach the private constructor
+  std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
+  if (bytes == 0) return buffer;
+  if (bytes > INT64_MAX - huge_page) throw_out_of_memory(bytes);
+  Replacement& r = replacement();
+  if (r.present.load(std::memory_order_acquire)) {
+    std::lock_guard lock(r.mutex);
+    buffer->allocator_ = r.allocator;
+  }
+  void* data = buffer->allocator_ != nullptr ? buffer->allocator_->allocate(static_cast<std::size_t>(bytes))
+                                             : allocate_default(static_cast<std::size_t>(bytes));
+  if (data == nullptr) throw_out_of_memory(bytes);
+  BURIN_CHECK(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, "the allocator gave unaligned memory");
+  buffer->data_ = data;
+  buffer->bytes_ = bytes;
+  return buffer;
+}
+
+std::shared_ptr<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shared_ptr<const void> owner) {
+  BURIN_CHECK(bytes >= 0 && (data != nullptr || bytes == 0));
+  struct Fresh : Buffer {};
+  std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
+  buffer->data_ = data;
+  buffer->bytes_ = bytes;
+  buffer->borrowed_ = true;
+  buffer->owner_ = std::move(owner);
+  return buffer;
+}
+
+Buffer::~Buffer() {
+  if (borrowed_ || data_ == nullptr) return;
+  if (allocator_ != nullptr)
+    allocator_->release(data_, static_cast<std::size_t>(bytes_));
+  else
+    std::free(data_);
+}
+
+}  // namespace burin::runtime

@@ -1,0 +1,19 @@
+// Every message that a user of the runtime may see. The room cannot use the compiler's table of messages.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace burin::runtime {
+
+[[noreturn]] void throw_out_of_memory(std::int64_t bytes);
+/// `source` names where the number comes from: an environment variable, an option, a function.
+[[noreturn]] void throw_bad_thread_count(std::string_view source, std::string_view found);
+/// `kind`: "inputs" or "outputs".
+[[noreturn]] void throw_wrong_count(const char* kind, std::size_t expected, std::size_t found);
+[[noreturn]] void throw_null_pointer(const char* kind, std::size_t index, std::int64_t bytes);
+/// The step's own message with its placeholders {index} and {extent} filled in.
+[[noreturn]] void throw_index_error(const std::string& site, std::int64_t index, std::int64_t extent);
+
+}  // namespace burin::runtime
