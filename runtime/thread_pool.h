@@ -1,31 +1,38 @@
-// One pool per process. Workers spin while an executable runs and sleep outside; a second host thread that finds the pool busy
-// runs its work alone; a call from inside a task runs inline.
+// One pool per process. Workers spin while an executable runs and sleep outside; a second host thread that finds the
+// pool busy runs its work alone; a call from inside a task runs inline.
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace burin::runtime {
 
-/// f(worker, begin, end) for disjoint ranges that cover 0..tasks-1; worker is in 0..num_threads-1 and no two calls with one
-/// worker number overlap. Returns when all are done.
+/// f(worker, begin, end) for disjoint ranges that cover 0..tasks-1; worker is in 0..num_threads-1 and no two calls with
+/// one worker number overlap. Returns when all are done.
 using ParallelFor = std::function<void(int num_threads, std::int64_t tasks,
                                        const std::function<void(int worker, std::int64_t begin, std::int64_t end)>& f)>;
 
-/// BURIN_NUM_THREADS, else one per core that this process may run on.
+/// The number set last, else BURIN_NUM_THREADS, else one per core that this process may run on. Throws burin::Error
+/// that names the variable and its value when it is not a number from 1 to 512.
 int default_num_threads();
+/// 0 goes back to BURIN_NUM_THREADS or the cores. Throws burin::Error for other numbers outside 1..512.
 void set_default_num_threads(int n);
-/// An application's own threads instead of the pool; an empty function restores the pool.
+/// An application's own threads instead of the pool; an empty function restores the pool. Sessions open at that time
+/// keep what they have. The function must serve concurrent calls when the application runs programs concurrently.
 void set_parallel_for(ParallelFor parallel_for);
 
-/// Keeps workers spinning for its lifetime (an executable's run). Nested and concurrent sessions are fine.
+/// Wakes workers and keeps them spinning for its lifetime (an executable's run). Nested and concurrent sessions are
+/// fine: a session inside a task, or beside one that owns the pool, is serial. Nobody ever waits for a worker that is
+/// still waking up: the calling thread takes over its share.
 class PoolSession {
  public:
   explicit PoolSession(int num_threads);
   ~PoolSession();
   PoolSession(const PoolSession&) = delete;
   PoolSession& operator=(const PoolSession&) = delete;
-  /// True when this session owns the pool: otherwise run() is serial.
-  bool threaded() const { return owner_; }
+  /// True when this session has other threads: otherwise run() is serial.
+  bool threaded() const { return num_threads_ > 1; }
+  /// Bound of the worker numbers that f sees: 1 when the session is serial.
   int num_threads() const { return num_threads_; }
   /// Runs tasks 0..tasks-1; f as in ParallelFor, called through a plain pointer.
   using RangeFn = void (*)(void* context, int worker, std::int64_t begin, std::int64_t end);
@@ -33,10 +40,16 @@ class PoolSession {
 
  private:
   int num_threads_ = 1;
-  bool owner_ = false;
+  std::shared_ptr<const ParallelFor> custom_;
 };
 
-/// How many tasks each worker ran since the counters were reset: tests assert that several took part.
+/// True while this thread runs a task.
+bool inside_task();
+/// True when workers are awake, so that a session costs no wake-up: one ended in the last tenth of a millisecond.
+bool pool_is_warm();
+
+/// How many of the tasks passed to PoolSession::run each worker ran since the counters were reset: tests assert that
+/// several took part. The calling thread is worker 0.
 std::int64_t tasks_run_by_worker(int worker);
 void reset_worker_counters();
 
