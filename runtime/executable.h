@@ -20,14 +20,16 @@ struct BufferRef {
   std::int64_t offset = 0;
 };
 
+struct Profile;
+
 struct Step {
   BurinKernel entry = nullptr;
   std::uint32_t first_arg = 0, num_args = 0;  // into StepTable::args
   std::int64_t tasks = 1;
-  std::uint32_t phase = 0;
-  double cost_ns = 0;               // all tasks on one core: decides whether waking threads pays
-  std::int64_t scratch_bytes = 0;   // per running task
-  std::vector<std::string> sites;   // messages of indices out of range, {index} and {extent} filled in when thrown
+  std::uint32_t phase = 0;         // ascending; steps of one phase may overlap
+  double cost_ns = 0;              // all tasks on one core: decides whether waking threads pays
+  std::int64_t scratch_bytes = 0;  // per running task
+  std::vector<std::string> sites;  // messages of indices out of range, {index} and {extent} filled in when thrown
   std::string label;
 };
 
@@ -35,14 +37,16 @@ struct StepTable {
   std::vector<Step> steps;
   std::vector<BufferRef> args;
   std::vector<std::int64_t> input_bytes, output_bytes;
-  std::vector<std::vector<std::byte>> constants;
+  std::vector<std::vector<std::byte>> constants;  // read in place: 16-byte aligned
   std::int64_t arena_bytes = 0;
   std::shared_ptr<const void> code;  // keeps the entry points alive
 };
 
 struct RunOptions {
-  int num_threads = 0;               // 0: the process default (BURIN_NUM_THREADS, else one per core)
-  double threading_threshold_ns = -1;  // steps cheaper than this run on the calling thread; -1: default; 0: thread everything
+  int num_threads = 0;  // 0: the process default (BURIN_NUM_THREADS, else one per core)
+  double threading_threshold_ns =
+      -1;                      // phases cheaper than this run on the calling thread; -1: default; 0: thread everything
+  Profile* profile = nullptr;  // when given, receives the steps' times, and steps run one after another
 };
 
 class Executable {
@@ -53,13 +57,18 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   /// Runs the steps. Pointers: one per input and output, each of the table's size (null for size 0 is fine); an output
-  /// may be the same pointer as an input that it aliases. All memory is allocated before the first step: a failure up to
-  /// there throws and changes nothing. Throws burin::Error for an index out of range. Concurrent calls are safe, each has its own arena.
+  /// may be the same pointer as an input that it aliases. All memory is allocated before the first step: a failure up
+  /// to there throws burin::Error and changes nothing. Concurrent calls are safe, each has its own arena; arenas are
+  /// kept for the next calls. An index out of range throws burin::Error once the steps of its phase are done: of
+  /// several, the one of the first step, then the lowest task, whatever the number of threads.
   void run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
   const StepTable& table() const;
-  /// Bytes that one call holds beside inputs and outputs: arena and scratch for that many threads.
+  /// Bytes that one call holds beside inputs and outputs: arena and scratch for that many threads (0: the default).
+  /// Exactly what a call asks of the allocator, in one block.
   std::int64_t held_bytes(int num_threads) const;
+  /// Gives the arenas kept from earlier calls back to the allocator.
+  void release_arenas() const;
 
  private:
   struct Impl;

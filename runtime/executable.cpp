@@ -1,0 +1,349 @@
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "base/check.h"
+#include "runtime/buffer.h"
+#include "runtime/errors.h"
+#include "runtime/float_environment.h"
+#include "runtime/limits.h"
+#include "runtime/profile.h"
+#include "runtime/status.h"
+#include "runtime/thread_pool.h"
+
+namespace burin::runtime {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A phase is worth the other threads' help above the first cost; a run is worth waking them above the second.
+constexpr double phase_threshold_ns = 5e3;
+constexpr double wake_threshold_ns = 30e3;
+// Into how many pieces of about equal cost a phase is cut at most: the unit in which threads share it.
+constexpr std::int64_t max_units = 512;
+// Arenas kept for the next calls: as many as calls usually run at one time.
+constexpr std::size_t max_kept = 4;
+
+// What the walk over the table needs of a step, without its texts.
+struct Row {
+  BurinKernel entry;
+  std::uint32_t first_arg;
+  std::int64_t tasks;
+  std::int64_t first_unit;  // among the units of its phase
+  std::int64_t units;
+  std::int64_t first_task(std::int64_t unit) const {
+    return tasks / units * unit + std::min<std::int64_t>(unit, tasks % units);
+  }
+};
+
+struct Phase {
+  std::uint32_t first, last;  // rows
+  std::int64_t units;
+  double cost_ns;
+};
+
+// An argument that changes from call to call: an input or an output.
+struct Resolved {
+  std::uint32_t arg;
+  std::uint32_t index;
+  std::int64_t offset;
+};
+
+std::int64_t elapsed_ns(Clock::time_point since) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since).count();
+}
+
+void check_pointers(const char* kind, const std::vector<std::int64_t>& bytes, const void* const* pointers,
+                    std::size_t count) {
+  if (count != bytes.size()) throw_wrong_count(kind, bytes.size(), count);
+  for (std::size_t i = 0; i < count; ++i)
+    if (pointers[i] == nullptr && bytes[i] != 0) throw_null_pointer(kind, i, bytes[i]);
+}
+
+void check_table(const StepTable& table) {
+  for (std::size_t i = 0; i < table.steps.size(); ++i) {
+    const Step& step = table.steps[i];
+    BURIN_CHECK(step.entry != nullptr, step.label);
+    BURIN_CHECK(step.tasks >= 0 && step.scratch_bytes >= 0, step.label);
+    BURIN_CHECK(std::size_t{step.first_arg} + step.num_args <= table.args.size(), step.label);
+    BURIN_CHECK(i == 0 || table.steps[i - 1].phase <= step.phase, step.label);
+  }
+  for (const BufferRef& ref : table.args) {
+    const std::size_t count = ref.storage == Storage::input      ? table.input_bytes.size()
+                              : ref.storage == Storage::output   ? table.output_bytes.size()
+                              : ref.storage == Storage::constant ? table.constants.size()
+                                                                 : 1;
+    BURIN_CHECK(ref.index < count);
+    std::int64_t bytes = 0;
+    switch (ref.storage) {
+      case Storage::input:
+        bytes = table.input_bytes[ref.index];
+        break;
+      case Storage::output:
+        bytes = table.output_bytes[ref.index];
+        break;
+      case Storage::arena:
+        bytes = table.arena_bytes;
+        break;
+      case Storage::constant:
+        bytes = static_cast<std::int64_t>(table.constants[ref.index].size());
+        break;
+    }
+    BURIN_CHECK(ref.offset >= 0 && ref.offset <= bytes);
+  }
+}
+
+}  // namespace
+
+struct Executable::Impl {
+  // What one call owns while it runs.
+  struct Workspace {
+    std::shared_ptr<Buffer> memory;  // the arena, then one scratch block per thread
+    int threads = 0;
+    std::vector<void*> args;  // those into inputs and outputs are written by each call
+    StatusSlot status;
+  };
+
+  // A phase as its threads see it.
+  struct Job {
+    const Impl* impl;
+    Workspace* workspace;
+    std::uint32_t first, last;
+  };
+
+  explicit Impl(StepTable given) : table(std::move(given)) {
+    check_table(table);
+    kept.reserve(max_kept);
+    for (const Step& step : table.steps) {
+      scratch_stride = std::max(scratch_stride, round_up(step.scratch_bytes, alignment));
+      rows.push_back({step.entry, step.first_arg, step.tasks, 0, 0});
+    }
+    for (std::uint32_t first = 0, last; first < rows.size(); first = last) {
+      for (last = first; last < rows.size() && table.steps[last].phase == table.steps[first].phase;) ++last;
+      add_phase(first, last);
+    }
+    for (std::uint32_t i = 0; i < table.args.size(); ++i) {
+      const BufferRef& ref = table.args[i];
+      if (ref.storage == Storage::input) input_args.push_back({i, ref.index, ref.offset});
+      if (ref.storage == Storage::output) output_args.push_back({i, ref.index, ref.offset});
+    }
+  }
+
+  void add_phase(std::uint32_t first, std::uint32_t last) {
+    Phase phase{first, last, 0, 0};
+    std::int64_t tasks = 0;
+    for (std::uint32_t i = first; i < last; ++i) {
+      phase.cost_ns += table.steps[i].cost_ns;
+      tasks += rows[i].tasks;
+    }
+    for (std::uint32_t i = first; i < last; ++i) {
+      Row& row = rows[i];
+      const double share = phase.cost_ns > 0
+                               ? table.steps[i].cost_ns / phase.cost_ns
+                               : static_cast<double>(row.tasks) / static_cast<double>(std::max<std::int64_t>(tasks, 1));
+      const std::int64_t wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(max_units)));
+      row.first_unit = phase.units;
+      row.units = std::min(row.tasks, std::max<std::int64_t>(wanted, 1));
+      phase.units += row.units;
+    }
+    most_units = std::max(most_units, phase.units);
+    if (phase.units > 1 && phase.cost_ns >= phase_threshold_ns) shareable_ns += phase.cost_ns;
+    phases.push_back(phase);
+  }
+
+  int resolve_threads(int num_threads) const {
+    if (num_threads < 0 || num_threads > max_threads)
+      throw_bad_thread_count("num_threads", std::to_string(num_threads));
+    return num_threads > 0 ? num_threads : default_num_threads();
+  }
+
+  std::int64_t workspace_bytes(int threads) const {
+    return round_up(table.arena_bytes, alignment) + threads * scratch_stride;
+  }
+
+  /// No more threads than any phase has pieces.
+  int useful_threads(int threads) const { return static_cast<int>(std::clamp<std::int64_t>(most_units, 1, threads)); }
+
+  std::unique_ptr<Workspace> make_workspace(int threads) const {
+    auto workspace = std::make_unique<Workspace>();
+    workspace->memory = Buffer::allocate(workspace_bytes(threads));
+    workspace->threads = threads;
+    workspace->args.resize(table.args.size());
+    for (std::size_t i = 0; i < table.args.size(); ++i) {
+      const BufferRef& ref = table.args[i];
+      if (ref.storage == Storage::arena)
+        workspace->args[i] = static_cast<std::byte*>(workspace->memory->data()) + ref.offset;
+      if (ref.storage == Storage::constant)  // kernels read constants only
+        workspace->args[i] = const_cast<std::byte*>(table.constants[ref.index].data()) + ref.offset;
+    }
+    return workspace;
+  }
+
+  std::unique_ptr<Workspace> acquire(int threads) {
+    std::unique_ptr<Workspace> workspace;
+    {
+      std::lock_guard lock(mutex);
+      for (std::size_t i = kept.size(); i-- > 0 && workspace == nullptr;)
+        if (kept[i]->threads >= threads) {
+          workspace = std::move(kept[i]);
+          kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(i));
+        }
+      // One with too little scratch makes room for its successor, so that a call never holds both.
+      if (workspace == nullptr && !kept.empty()) kept.pop_back();
+    }
+    return workspace != nullptr ? std::move(workspace) : make_workspace(threads);
+  }
+
+  void give_back(std::unique_ptr<Workspace> workspace) {
+    std::lock_guard lock(mutex);
+    if (kept.size() < max_kept) kept.push_back(std::move(workspace));
+  }
+
+  void run_row(std::uint32_t index, Workspace& workspace, std::int64_t begin, std::int64_t end, int worker) const {
+    const Row& row = rows[index];
+    BurinStatus status{&workspace.status, index};
+    std::byte* scratch = static_cast<std::byte*>(workspace.memory->data());
+    if (scratch != nullptr) scratch += round_up(table.arena_bytes, alignment) + worker * scratch_stride;
+    row.entry(workspace.args.data() + row.first_arg, begin, end, scratch, &status);
+  }
+
+  // A RangeFn over the units of Job::first..last.
+  static void run_units(void* context, int worker, std::int64_t begin, std::int64_t end) {
+    FloatEnvironment environment;
+    const Job& job = *static_cast<const Job*>(context);
+    const std::vector<Row>& rows = job.impl->rows;
+    const std::int64_t origin = rows[job.first].first_unit;
+    auto row = std::upper_bound(rows.begin() + job.first, rows.begin() + job.last, begin + origin,
+                                [](std::int64_t unit, const Row& r) { return unit < r.first_unit + r.units; });
+    for (std::int64_t unit = begin + origin; unit < end + origin; ++row) {
+      const std::int64_t stop = std::min(end + origin, row->first_unit + row->units);
+      if (stop > unit)
+        job.impl->run_row(static_cast<std::uint32_t>(row - rows.begin()), *job.workspace,
+                          row->first_task(unit - row->first_unit), row->first_task(stop - row->first_unit), worker);
+      unit = std::max(unit, stop);
+    }
+  }
+
+  void run_shared(PoolSession& session, std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
+    Job job{this, &workspace, first, last};
+    const std::int64_t units = rows[last - 1].first_unit + rows[last - 1].units - rows[first].first_unit;
+    session.run(units, run_units, &job);
+  }
+
+  void run_alone(std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
+    for (std::uint32_t i = first; i < last; ++i)
+      if (rows[i].tasks > 0) run_row(i, workspace, 0, rows[i].tasks, 0);
+  }
+
+  void run_profiled(PoolSession& session, const Phase& phase, bool shared, Workspace& workspace,
+                    Profile& profile) const {
+    for (std::uint32_t i = phase.first; i < phase.last; ++i) {
+      const Clock::time_point start = Clock::now();
+      if (shared)
+        run_shared(session, i, i + 1, workspace);
+      else
+        run_alone(i, i + 1, workspace);
+      StepTime& time = profile.steps[i];
+      time.ns += elapsed_ns(start);
+      time.threads = shared ? static_cast<int>(std::clamp<std::int64_t>(rows[i].units, 1, session.num_threads())) : 1;
+    }
+  }
+
+  void start_profile(Profile& profile) const {
+    if (profile.steps.size() == table.steps.size()) return;
+    profile = {};
+    for (const Step& step : table.steps) profile.steps.push_back({step.label, 0, step.tasks, 1});
+  }
+
+  /// Whether a run is worth the pool at all.
+  bool worth_waking(double threshold) const {
+    if (most_units <= 1) return false;
+    if (threshold < 0)
+      return shareable_ns >= (shareable_ns > 0 && pool_is_warm() ? phase_threshold_ns : wake_threshold_ns);
+    return std::any_of(phases.begin(), phases.end(),
+                       [&](const Phase& phase) { return phase.units > 1 && phase.cost_ns >= threshold; });
+  }
+
+  void run_phases(int threads, const RunOptions& options, Workspace& workspace) const {
+    const double threshold = options.threading_threshold_ns;
+    PoolSession session(worth_waking(threshold) ? threads : 1);
+    FloatEnvironment environment;
+    for (const Phase& phase : phases) {
+      const bool shared =
+          session.threaded() && phase.units > 1 && phase.cost_ns >= (threshold < 0 ? phase_threshold_ns : threshold);
+      if (options.profile != nullptr)
+        run_profiled(session, phase, shared, workspace, *options.profile);
+      else if (shared)
+        run_shared(session, phase.first, phase.last, workspace);
+      else
+        run_alone(phase.first, phase.last, workspace);
+      if (workspace.status.any()) return;
+    }
+  }
+
+  StepTable table;
+  std::vector<Row> rows;
+  std::vector<Phase> phases;
+  std::vector<Resolved> input_args, output_args;
+  std::int64_t scratch_stride = 0;
+  std::int64_t most_units = 0;
+  double shareable_ns = 0;  // of the phases above the default threshold
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Workspace>> kept;
+};
+
+Executable::Executable(StepTable table) : impl_(std::make_unique<Impl>(std::move(table))) {}
+Executable::~Executable() = default;
+
+void Executable::run(std::span<const void* const> inputs, std::span<void* const> outputs,
+                     const RunOptions& options) const {
+  Impl& impl = *impl_;
+  check_pointers("inputs", impl.table.input_bytes, inputs.data(), inputs.size());
+  check_pointers("outputs", impl.table.output_bytes, outputs.data(), outputs.size());
+  const int threads = impl.useful_threads(impl.resolve_threads(options.num_threads));
+
+  struct Lease {
+    explicit Lease(Impl& from, int n) : impl(from), workspace(from.acquire(n)) {}
+    ~Lease() { impl.give_back(std::move(workspace)); }
+    Impl& impl;
+    std::unique_ptr<Impl::Workspace> workspace;
+  } lease(impl, threads);
+  Impl::Workspace& workspace = *lease.workspace;
+  workspace.status.clear();
+  for (const Resolved& ref : impl.input_args)  // kernels write to an input only where the plan aliases it to an output
+    workspace.args[ref.arg] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[ref.index])) + ref.offset;
+  for (const Resolved& ref : impl.output_args)
+    workspace.args[ref.arg] = static_cast<std::byte*>(outputs[ref.index]) + ref.offset;
+
+  if (Profile* profile = options.profile; profile != nullptr) {
+    impl.start_profile(*profile);
+    const Clock::time_point start = Clock::now();
+    impl.run_phases(threads, options, workspace);
+    profile->total_ns += elapsed_ns(start);
+    ++profile->runs;
+  } else {
+    impl.run_phases(threads, options, workspace);
+  }
+  if (!workspace.status.any()) return;
+  const IndexReport& report = workspace.status.first();
+  const std::vector<std::string>& sites = impl.table.steps[report.step].sites;
+  BURIN_CHECK(report.site >= 0 && static_cast<std::size_t>(report.site) < sites.size());
+  throw_index_error(sites[static_cast<std::size_t>(report.site)], report.index, report.extent);
+}
+
+const StepTable& Executable::table() const { return impl_->table; }
+
+std::int64_t Executable::held_bytes(int num_threads) const {
+  return impl_->workspace_bytes(impl_->useful_threads(impl_->resolve_threads(num_threads)));
+}
+
+void Executable::release_arenas() const {
+  std::lock_guard lock(impl_->mutex);
+  impl_->kept.clear();
+}
+
+}  // namespace burin::runtime
