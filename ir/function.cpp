@@ -1,5 +1,8 @@
 #include "ir/function.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/check.h"
 
 namespace burin::ir {
@@ -39,66 +42,98 @@ void hash_type(Hasher& hasher, const Type& type) {
   for (std::int64_t extent : type.shape) hasher.add(extent);
 }
 
-void hash_attr(Hasher& hasher, const AttrValue& value) {
-  hasher.add(value.index());
-  std::visit(
-      [&]<class T>(const T& v) {
-        if constexpr (std::is_same_v<T, Ints>) {
-          hasher.add(v.size());
-          for (std::int64_t i : v) hasher.add(i);
-        } else if constexpr (std::is_same_v<T, Literal> || std::is_same_v<T, Body>) {
-          if constexpr (std::is_same_v<T, Literal>)
-            v.hash(hasher);
-          else
-            v->hash(hasher);
-        } else {
-          hasher.add(v);
-        }
-      },
-      value);
-}
-
-bool same_attr(const AttrValue& a, const AttrValue& b) {
-  if (a.index() != b.index()) return false;
-  if (const Body* body = std::get_if<Body>(&a)) {
-    const Body& other = std::get<Body>(b);
-    return *body == other || same_program(**body, *other);
+// Bodies may share bodies, so that a walk over all paths would be exponential in depth: each is visited once.
+class ProgramHasher {
+ public:
+  void add(Hasher& hasher, const Function& f) {
+    hasher.add(f.args().size());
+    for (ValueId arg : f.args()) hash_type(hasher, f.type(arg));
+    hasher.add(f.num_ops());
+    f.for_each_op([&](OpId op) {
+      hasher.add(f.kind(op));
+      hasher.add(f.record(op).linear);
+      hasher.add(f.operands(op).size());
+      for (ValueId operand : f.operands(op)) hasher.add(operand.index);
+      for (const AttrValue& value : f.attributes(op)) add(hasher, value);
+      for (std::size_t r = 0; r < f.num_results(op); ++r) hash_type(hasher, f.type(f.result(op, r)));
+    });
+    hasher.add(f.results().size());
+    for (ValueId result : f.results()) hasher.add(result.index);
   }
-  return a == b;
-}
+
+ private:
+  void add(Hasher& hasher, const AttrValue& value) {
+    hasher.add(value.index());
+    std::visit(
+        [&]<class T>(const T& v) {
+          if constexpr (std::is_same_v<T, Ints>) {
+            hasher.add(v.size());
+            for (std::int64_t i : v) hasher.add(i);
+          } else if constexpr (std::is_same_v<T, Literal>) {
+            v.hash(hasher);
+          } else if constexpr (std::is_same_v<T, Body>) {
+            add_body(hasher, *v);
+          } else {
+            hasher.add(v);
+          }
+        },
+        value);
+  }
+
+  void add_body(Hasher& hasher, const Function& body) {
+    auto found = known_.find(&body);
+    if (found == known_.end()) {
+      Hasher inner;
+      add(inner, body);
+      found = known_.emplace(&body, inner.finish()).first;
+    }
+    hasher.add(found->second.low);
+    hasher.add(found->second.high);
+  }
+
+  std::unordered_map<const Function*, Hash128> known_;
+};
+
+class Comparison {
+ public:
+  bool same(const Function& a, const Function& b) {
+    if (&a == &b || known_.contains({&a, &b})) return true;
+    if (a.num_ops() != b.num_ops() || a.num_values() != b.num_values() || !equal(a.args(), b.args()) ||
+        !equal(a.results(), b.results()))
+      return false;
+    for (std::size_t i = 0; i < a.num_values(); ++i)
+      if (a.type(ValueId{i}) != b.type(ValueId{i}) || a.def(ValueId{i}) != b.def(ValueId{i})) return false;
+    for (std::size_t i = 0; i < a.num_ops(); ++i)
+      if (!same(a, b, OpId{i})) return false;
+    known_.emplace(&a, &b);
+    return true;
+  }
+
+ private:
+  static bool equal(std::span<const ValueId> x, std::span<const ValueId> y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end());
+  }
+
+  bool same(const Function& a, const Function& b, OpId op) {
+    if (a.kind(op) != b.kind(op) || a.record(op).linear != b.record(op).linear ||
+        !equal(a.operands(op), b.operands(op)))
+      return false;
+    const auto x = a.attributes(op), y = b.attributes(op);
+    for (std::size_t k = 0; k < x.size(); ++k) {
+      const Body *p = std::get_if<Body>(&x[k]), *q = std::get_if<Body>(&y[k]);
+      if (p != nullptr && q != nullptr ? !same(**p, **q) : x[k] != y[k]) return false;
+    }
+    return true;
+  }
+
+  std::set<std::pair<const Function*, const Function*>> known_;  // found to be the same
+};
 
 }  // namespace
 
-void Function::hash(Hasher& hasher) const {
-  hasher.add(args_.size());
-  for (ValueId arg : args_) hash_type(hasher, type(arg));
-  hasher.add(ops_.size());
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    const OpId op{i};
-    hasher.add(ops_[i].op);
-    for (ValueId operand : operands(op)) hasher.add(operand.index);
-    for (const AttrValue& value : attributes(op)) hash_attr(hasher, value);
-    for (std::size_t r = 0; r < num_results(op); ++r) hash_type(hasher, type(result(op, r)));
-  }
-  hasher.add(results_.size());
-  for (ValueId result : results_) hasher.add(result.index);
-}
+void Function::hash(Hasher& hasher) const { ProgramHasher().add(hasher, *this); }
 
-bool same_program(const Function& a, const Function& b) {
-  if (a.num_ops() != b.num_ops() || a.num_values() != b.num_values() || a.args().size() != b.args().size()) return false;
-  for (std::size_t i = 0; i < a.num_values(); ++i)
-    if (a.type(ValueId{i}) != b.type(ValueId{i}) || a.def(ValueId{i}) != b.def(ValueId{i})) return false;
-  for (std::size_t i = 0; i < a.num_ops(); ++i) {
-    const OpId op{i};
-    const auto x = a.operands(op), y = b.operands(op);
-    if (a.kind(op) != b.kind(op) || !std::equal(x.begin(), x.end(), y.begin(), y.end())) return false;
-    const auto p = a.attributes(op), q = b.attributes(op);
-    for (std::size_t k = 0; k < p.size(); ++k)
-      if (!same_attr(p[k], q[k])) return false;
-  }
-  return std::equal(a.args().begin(), a.args().end(), b.args().begin()) &&
-         std::equal(a.results().begin(), a.results().end(), b.results().begin(), b.results().end());
-}
+bool same_program(const Function& a, const Function& b) { return Comparison().same(a, b); }
 
 std::vector<std::uint32_t> use_counts(const Function& f) {
   std::vector<std::uint32_t> counts(f.num_values(), 0);

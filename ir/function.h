@@ -88,7 +88,7 @@ class Function {
     for (std::size_t i = 0; i < ops_.size(); ++i) f(OpId{i});
   }
 
-  /// Identity of the program: ops, types, attributes, structure; not names, not locations.
+  /// Identity of the program: ops, types, attributes, linear marks, structure; not names, not locations.
   void hash(Hasher& hasher) const;
 
   std::vector<Type> arg_types() const;
@@ -96,6 +96,7 @@ class Function {
 
  private:
   friend class Builder;
+  friend struct FunctionForge;  // of the tests: makes functions that the verifier must refuse
   std::string name_ = "main";
   std::vector<OpRecord> ops_;
   std::vector<ValueId> operands_;
@@ -108,7 +109,8 @@ class Function {
   std::unordered_map<ValueId, std::string> value_names_;
 };
 
-/// The same program: equal ops, types, attributes and structure (bodies compared deeply), names and locations aside.
+/// The same program: equal ops, types, attributes, linear marks and structure (bodies compared deeply), names and
+/// locations aside.
 bool same_program(const Function& a, const Function& b);
 
 /// How often each value is used, results of the function included.

@@ -38,16 +38,20 @@ Lexer::Lexer(std::string_view text, std::string_view file) : text_(text), file_(
   constexpr std::string_view singles = "()[]{}<>,:=+-*/;|&!?^~";
   constexpr std::string_view doubles[] = {"->", "==", "!=", "<=", ">=", "..", "&&", "||", "+="};
   bool fresh_line = true;
+  std::uint32_t line = 1;
   std::size_t i = 0;
   const auto push = [&](Token::Kind kind, std::size_t begin, std::size_t end) {
-    tokens_.push_back({text.substr(begin, end - begin), kind, fresh_line});
+    tokens_.push_back({text.substr(begin, end - begin), kind, fresh_line, line});
     fresh_line = false;
   };
   while (i < text.size()) {
     const char c = text[i];
     const std::size_t begin = i;
     if (is_blank(c)) {
-      fresh_line |= c == '\n';
+      if (c == '\n') {
+        fresh_line = true;
+        ++line;
+      }
       ++i;
     } else if (text.substr(i, 2) == "//") {
       i = std::min(text.find('\n', i), text.size());
@@ -59,7 +63,9 @@ Lexer::Lexer(std::string_view text, std::string_view file) : text_(text), file_(
       push(c == '%' ? Token::value : Token::symbol, begin + 1, i);
     } else if (is_digit(c) || (c == '-' && i + 1 < text.size() && (is_name(text[i + 1])))) {
       // A number stops before "..", so that 0..n is a range.
-      i = std::min(end_of_number(text, i), text.find("..", i));
+      i = end_of_number(text, i);
+      if (const std::size_t range = text.substr(begin, i - begin).find(".."); range != std::string_view::npos)
+        i = begin + range;
       push(Token::number, begin, i);
     } else if (c == '"') {
       for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i)
@@ -80,11 +86,16 @@ Lexer::Lexer(std::string_view text, std::string_view file) : text_(text), file_(
            printable ? fmt::format("`{}`", c) : fmt::format("0x{:02X}", static_cast<unsigned char>(c)));
     }
   }
-  tokens_.push_back({text.substr(text.size()), Token::end, true});
+  tokens_.push_back({text.substr(text.size()), Token::end, true, line});
 }
 
 bool Lexer::at(std::string_view wanted, std::size_t ahead) const {
   const Token& token = peek(ahead);
+  return (token.kind == Token::punctuation || token.kind == Token::word) && token.text == wanted;
+}
+
+bool Lexer::at_previous(std::string_view wanted) const {
+  const Token& token = tokens_[next_ - 1];
   return (token.kind == Token::punctuation || token.kind == Token::word) && token.text == wanted;
 }
 
@@ -132,23 +143,13 @@ std::string Lexer::expect_string(std::string_view what) {
 
 void Lexer::fail_expected(std::string_view what) const { fail(peek(), Msg::parse_expected, what, quoted(peek())); }
 
-std::uint32_t Lexer::line_of(const Token& token) const {
-  // Asked in text order by a parser, so counting goes on from the line found last.
-  const auto offset = static_cast<std::size_t>(token.text.data() - text_.data());
-  if (offset < counted_offset_) counted_offset_ = 0, counted_lines_ = 1;
-  counted_lines_ += static_cast<std::uint32_t>(
-      std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_offset_), text_.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
-  counted_offset_ = offset;
-  return counted_lines_;
-}
-
 std::string Lexer::prefix(const Token& token) const {
   auto offset = static_cast<std::size_t>(token.text.data() - text_.data());
   // The text of these tokens begins behind their first character.
   if (token.kind == Token::value || token.kind == Token::symbol || token.kind == Token::string) --offset;
   const std::size_t line_break = text_.substr(0, offset).rfind('\n');
   const std::size_t column = offset - (line_break == std::string_view::npos ? 0 : line_break + 1) + 1;
-  return fmt::format("{}:{}:{}: ", file_, line_of(token), column);
+  return fmt::format("{}:{}:{}: ", file_, token.line, column);
 }
 
 std::string quoted(const Token& token) {

@@ -22,6 +22,7 @@ struct Token {
   std::string_view text;
   Kind kind = end;
   bool first_on_line = false;
+  std::uint32_t line = 1;
 };
 
 /// The text as tokens, comments (// to the end of the line) left out; the last one is `end`. Keeps views into `text`.
@@ -39,6 +40,8 @@ class Lexer {
     return token;
   }
   bool at(std::string_view punctuation_or_word, std::size_t ahead = 0) const;
+  /// Whether the token taken last is this punctuation or word.
+  bool at_previous(std::string_view punctuation_or_word) const;
   /// Takes the token if it is this punctuation or word.
   bool accept(std::string_view punctuation_or_word);
   /// Takes it or throws "expected `=`, found ...".
@@ -53,8 +56,6 @@ class Lexer {
   std::size_t position() const { return next_; }
   void set_position(std::size_t position) { next_ = position; }
 
-  /// 1-based line of a token.
-  std::uint32_t line_of(const Token& token) const;
   /// "x.ir:3:14: ", where the token stands.
   std::string prefix(const Token& token) const;
   /// Throws the message with that prefix.
@@ -69,8 +70,6 @@ class Lexer {
   std::string file_;
   std::vector<Token> tokens_;
   std::size_t next_ = 0;
-  mutable std::size_t counted_offset_ = 0;  // counted_lines_ is the line there
-  mutable std::uint32_t counted_lines_ = 1;
 };
 
 /// How a message shows a token: "`%x`", "the end of the text".
