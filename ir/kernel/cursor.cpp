@@ -193,7 +193,7 @@ void Cursor::fail_expected(std::string_view what) const {
   std::string found = token_.kind == TokenKind::end ? "the end of the text" : "`" + std::string(text) + "`";
   if (token_.kind == TokenKind::value) found.insert(1, "%");
   if (token_.kind == TokenKind::symbol) found.insert(1, "@");
-  fail(Msg::kernel_syntax, place(token_), what, found);
+  fail_here(token_, Msg::parse_expected, what, found);
 }
 
 }  // namespace burin::ir

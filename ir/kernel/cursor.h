@@ -46,7 +46,7 @@ class Cursor {
   [[noreturn]] void fail_expected(std::string_view what) const;
   template <class... Args>
   [[noreturn]] void fail_here(const Token& token, Msg id, const Args&... args) const {
-    fail(id, place(token), args...);
+    throw_message(id, place(token) + ": " + fmt::vformat(message_text(id), fmt::make_format_args(args...)), "");
   }
 
  private:

@@ -75,7 +75,7 @@ class KernelParser {
       std::int64_t size = 1;
       for (std::int64_t extent : b.shape)
         if (__builtin_mul_overflow(size, extent > 0 ? extent : 1, &size) || size > max_magnitude)
-          in_.fail_here(name, Msg::kernel_syntax, "a buffer of at most 2^48 elements", to_string(type));
+          in_.fail_here(name, Msg::parse_expected, "a buffer of at most 2^48 elements", to_string(type));
       b.strides = dense_strides(b.shape);
     }
     if (!buffers_.emplace(b.name, BufferId{kernel_.buffers.size()}).second)
@@ -125,7 +125,7 @@ class KernelParser {
       bool small = std::abs(sum.constant) <= max_magnitude;
       for (const auto& [var, coefficient] : sum.terms) small = small && std::abs(coefficient) <= max_magnitude;
       if (!small)
-        in_.fail_here(start, Msg::kernel_syntax, "an index expression with factors of at most 2^48", "a larger one");
+        in_.fail_here(start, Msg::parse_expected, "an index expression with factors of at most 2^48", "a larger one");
       negative = in_.at("-");
       if (!in_.accept("-") && !in_.accept("+")) return sum;
     }
