@@ -1,6 +1,9 @@
 #include "ir/kernel/parser.h"
 
+#include <cstdlib>
 #include <unordered_map>
+
+#include "ir/element_text.h"
 
 namespace burin::ir {
 namespace {
@@ -8,17 +11,38 @@ namespace {
 constexpr int max_depth = 64;
 constexpr std::int64_t max_magnitude = std::int64_t{1} << 48;
 
+DType parse_dtype(Lexer& in) {
+  for (int i = 0; i < num_dtypes; ++i)
+    if (in.accept(name(static_cast<DType>(i)))) return static_cast<DType>(i);
+  in.fail_expected("a dtype");
+}
+
+Type parse_type(Lexer& in) {
+  Type type{parse_dtype(in), {}};
+  in.expect("[");
+  while (!in.at("]")) {
+    if (type.rank() > 0) in.expect(",");
+    if (type.rank() == Shape::max_rank) in.fail_expected("at most 8 axes");
+    const Token token = in.peek();
+    const std::int64_t extent = in.expect_int("an extent");
+    if (extent < 0) in.fail(token, Msg::parse_expected, "an extent", quoted(token));
+    type.shape.push_back(extent);
+  }
+  in.expect("]");
+  return type;
+}
+
 class KernelParser {
  public:
-  explicit KernelParser(Cursor& cursor) : in_(cursor) {}
+  explicit KernelParser(Lexer& in) : in_(in) {}
 
   Kernel run() {
     in_.expect("kernel");
-    kernel_.name = in_.expect(TokenKind::symbol, "a kernel name like @add").text;
+    kernel_.name = in_.expect(Token::symbol, "a kernel name like @add").text;
     header();
     in_.expect("{");
     while (in_.at("scratch") || in_.at("tile")) buffer();
-    while (in_.accept("site")) kernel_.sites.push_back({in_.expect_quoted("a message in quotes")});
+    while (in_.accept("site")) kernel_.sites.push_back({in_.expect_string("a message in quotes")});
     kernel_.body = rest_of_block();
     return std::move(kernel_);
   }
@@ -36,31 +60,31 @@ class KernelParser {
       in_.expect("(");
       while (!in_.at(")")) {
         if (!kernel_.tasks.empty()) in_.expect(",");
-        const VarId var = define_var(in_.expect(TokenKind::word, "the name of a task index"));
+        const VarId var = define_var(in_.expect(Token::word, "the name of a task index"));
         in_.expect("in");
-        kernel_.tasks.emplace_back(var, in_.expect_natural("a number of tasks"));
+        kernel_.tasks.emplace_back(var, natural("a number of tasks"));
       }
       in_.expect(")");
     }
     if (in_.accept("cost")) {
       Literal cost(Type{f64, {}});
-      in_.expect_element(cost, 0);
+      element(cost);
       kernel_.cost = cost.at(0);
     }
   }
 
   void buffer() {
     Buffer b;
-    const std::string_view space = in_.next().text;
+    const std::string_view space = in_.take().text;
     b.space = space == "in"        ? Space::in
               : space == "out"     ? Space::out
               : space == "inout"   ? Space::inout
               : space == "scratch" ? Space::scratch
                                    : Space::tile;
-    const Token name = in_.expect(TokenKind::word, "the name of a buffer");
+    const Token name = in_.expect(Token::word, "the name of a buffer");
     b.name = name.text;
     in_.expect(":");
-    const Type type = in_.expect_type();
+    const Type type = parse_type(in_);
     b.dtype = type.dtype;
     b.shape = type.shape;
     if (in_.accept("strides")) {
@@ -68,18 +92,18 @@ class KernelParser {
       while (!in_.at("]") || b.strides.size() < b.shape.rank()) {
         if (!b.strides.empty()) in_.expect(",");
         if (b.strides.size() == b.shape.rank()) in_.fail_expected("one stride per axis");
-        b.strides.push_back(in_.expect_int("a stride"));
+        b.strides.push_back(integer("a stride"));
       }
       in_.expect("]");
     } else {
       std::int64_t size = 1;
       for (std::int64_t extent : b.shape)
         if (__builtin_mul_overflow(size, extent > 0 ? extent : 1, &size) || size > max_magnitude)
-          in_.fail_here(name, Msg::parse_expected, "a buffer of at most 2^48 elements", to_string(type));
+          in_.fail(name, Msg::parse_expected, "a buffer of at most 2^48 elements", to_string(type));
       b.strides = dense_strides(b.shape);
     }
     if (!buffers_.emplace(b.name, BufferId{kernel_.buffers.size()}).second)
-      in_.fail_here(name, Msg::kernel_name_twice, "buffer", name.text);
+      in_.fail(name, Msg::kernel_name_twice, "buffer", name.text);
     kernel_.buffers.push_back(std::move(b));
   }
 
@@ -87,12 +111,12 @@ class KernelParser {
   template <class Tag>
   Id<Tag> find(const std::unordered_map<std::string, Id<Tag>>& names, const Token& token, std::string_view what) {
     const auto found = names.find(std::string(token.text));
-    if (found == names.end()) in_.fail_here(token, Msg::kernel_unknown_name, what, token.text);
+    if (found == names.end()) in_.fail(token, Msg::kernel_unknown_name, what, token.text);
     return found->second;
   }
-  BufferId buffer_name() { return find(buffers_, in_.expect(TokenKind::word, "the name of a buffer"), "buffer"); }
-  ScalarId value() { return find(scalars_, in_.expect(TokenKind::value, "a value like %1"), "value"); }
-  AccId acc_name() { return find(accs_, in_.expect(TokenKind::value, "an accumulator like %sum0"), "accumulator"); }
+  BufferId buffer_name() { return find(buffers_, in_.expect(Token::word, "the name of a buffer"), "buffer"); }
+  ScalarId value() { return find(scalars_, in_.expect(Token::value, "a value like %1"), "value"); }
+  AccId acc_name() { return find(accs_, in_.expect(Token::value, "an accumulator like %sum0"), "accumulator"); }
   VarId define_var(const Token& token) {
     const VarId var = kernel_.new_var(std::string(token.text));
     vars_[std::string(token.text)] = var;
@@ -100,34 +124,57 @@ class KernelParser {
   }
   ScalarId define_value(const Token& token) {
     const ScalarId id = kernel_.new_scalar();
-    if (!scalars_.emplace(token.text, id).second) in_.fail_here(token, Msg::kernel_name_twice, "value", token.text);
+    if (!scalars_.emplace(token.text, id).second) in_.fail(token, Msg::kernel_name_twice, "value", token.text);
     return id;
   }
 
+  // ---- numbers ----
+  std::int64_t integer(std::string_view what) {
+    const std::size_t start = in_.position();
+    const std::int64_t value = in_.expect_int(what);
+    if (value < -max_magnitude || value > max_magnitude) {
+      in_.set_position(start);
+      in_.fail_expected(what);
+    }
+    return value;
+  }
+  std::int64_t natural(std::string_view what) {
+    if (in_.peek().text.starts_with('-')) in_.fail_expected(what);
+    return integer(what);
+  }
+  void element(Literal& literal) {
+    const Token token = in_.take();
+    const bool number = token.kind == Token::number || token.kind == Token::word;
+    if (!number || !element_from_text(token.text, literal, 0))
+      in_.fail(token, Msg::kernel_bad_element, token.text, name(literal.dtype()));
+  }
+
   // ---- expressions ----
+  // A minus sign is part of the number behind it or stands alone.
   Affine term() {
-    if (in_.peek().kind == TokenKind::number) {
-      const std::int64_t number = in_.expect_natural("an integer of at most 2^48");
+    if (in_.peek().kind == Token::number) {
+      const std::int64_t number = integer("an integer of at most 2^48");
       if (!in_.accept("*")) return number;
       return Affine(variable(), number);
     }
     const VarId var = variable();
-    return Affine(var, in_.accept("*") ? in_.expect_natural("an integer of at most 2^48") : 1);
+    return Affine(var, in_.accept("*") ? integer("an integer of at most 2^48") : 1);
   }
-  VarId variable() { return find(vars_, in_.expect(TokenKind::word, "an index expression"), "variable"); }
+  VarId variable() { return find(vars_, in_.expect(Token::word, "an index expression"), "variable"); }
   Affine affine() {
     const Token start = in_.peek();
-    Affine sum;
-    bool negative = in_.accept("-");
+    Affine sum = term();
     for (;;) {
-      const Affine next = term();
-      sum = negative ? sum - next : sum + next;
       bool small = std::abs(sum.constant) <= max_magnitude;
       for (const auto& [var, coefficient] : sum.terms) small = small && std::abs(coefficient) <= max_magnitude;
       if (!small)
-        in_.fail_here(start, Msg::parse_expected, "an index expression with factors of at most 2^48", "a larger one");
-      negative = in_.at("-");
-      if (!in_.accept("-") && !in_.accept("+")) return sum;
+        in_.fail(start, Msg::parse_expected, "an index expression with factors of at most 2^48", "a larger one");
+      if (in_.accept("-"))
+        sum = sum - term();
+      else if (in_.accept("+") || (in_.peek().kind == Token::number && in_.peek().text.starts_with('-')))
+        sum = sum + term();
+      else
+        return sum;
     }
   }
   std::vector<Affine> bound() {
@@ -158,14 +205,14 @@ class KernelParser {
     return list;
   }
   // `if` belongs to the access before it when it stands on the same line.
-  bool accept_guard() { return !in_.peek().starts_line && in_.accept("if"); }
+  bool accept_guard() { return !in_.peek().first_on_line && in_.accept("if"); }
 
   // ---- statements ----
   Block rest_of_block() {
-    if (++depth_ > max_depth) in_.fail_here(in_.peek(), Msg::kernel_too_deep, max_depth);
+    if (++depth_ > max_depth) in_.fail(in_.peek(), Msg::kernel_too_deep, max_depth);
     Block block;
     while (!in_.accept("}")) {
-      if (in_.peek().kind == TokenKind::end) in_.fail_expected("a statement or `}`");
+      if (in_.peek().kind == Token::end) in_.fail_expected("a statement or `}`");
       block.push_back(statement());
     }
     --depth_;
@@ -173,7 +220,7 @@ class KernelParser {
   }
 
   Stmt statement() {
-    if (in_.peek().kind == TokenKind::value) return definition();
+    if (in_.peek().kind == Token::value) return definition();
     if (in_.accept("for")) return loop();
     if (in_.accept("if")) {
       Stmt s{.kind = StmtKind::when};
@@ -207,7 +254,7 @@ class KernelParser {
 
   Stmt loop() {
     Stmt s{.kind = StmtKind::loop};
-    const Token name = in_.expect(TokenKind::word, "the name of a loop index");
+    const Token name = in_.expect(Token::word, "the name of a loop index");
     in_.expect("in");
     s.lo = affine();
     in_.expect("..");
@@ -216,7 +263,7 @@ class KernelParser {
       s.loop_kind = LoopKind::unroll;
     } else if (in_.accept("vector")) {
       s.loop_kind = LoopKind::vector;
-      s.width = in_.expect_natural("a number of lanes");
+      s.width = natural("a number of lanes");
     }
     in_.expect("{");
     // An inner loop may reuse the name of an outer one; behind it the name means the outer one again.
@@ -230,9 +277,9 @@ class KernelParser {
 
   Stmt accumulator() {
     Stmt s{.kind = StmtKind::acc};
-    const Token name = in_.expect(TokenKind::value, "an accumulator like %sum0");
+    const Token name = in_.expect(Token::value, "an accumulator like %sum0");
     in_.expect(":");
-    s.dtype = in_.expect_dtype();
+    s.dtype = parse_dtype(in_);
     bool known = false;
     for (Reduce reduce : {Reduce::sum, Reduce::prod, Reduce::max, Reduce::min, Reduce::bit_and, Reduce::bit_or})
       if (!known && in_.accept(burin::ir::name(reduce))) {
@@ -241,28 +288,28 @@ class KernelParser {
       }
     if (!known) in_.fail_expected("sum, prod, max, min, and or or");
     in_.expect("lanes");
-    s.width = in_.expect_natural("a number of lanes");
+    s.width = natural("a number of lanes");
     if (in_.accept("from")) s.args = {value()};
     s.acc = kernel_.new_acc();
-    if (!accs_.emplace(name.text, s.acc).second) in_.fail_here(name, Msg::kernel_name_twice, "accumulator", name.text);
+    if (!accs_.emplace(name.text, s.acc).second) in_.fail(name, Msg::kernel_name_twice, "accumulator", name.text);
     return s;
   }
 
   Stmt bind() {
     Stmt s{.kind = StmtKind::bind};
-    const Token name = in_.expect(TokenKind::word, "the name of an index");
+    const Token name = in_.expect(Token::word, "the name of an index");
     in_.expect("=");
     s.args = {value()};
     in_.expect("in");
-    if (in_.expect_natural("`0..extent`") != 0) in_.fail_expected("a range from 0");
+    if (natural("`0..extent`") != 0) in_.fail_expected("a range from 0");
     in_.expect("..");
-    s.extent = in_.expect_natural("an extent");
+    s.extent = natural("an extent");
     if (!in_.at("clip") && !in_.at("error")) in_.fail_expected("`clip` or `error`");
-    s.mode = in_.next().text == "clip" ? IndexMode::clip : IndexMode::error;
+    s.mode = in_.take().text == "clip" ? IndexMode::clip : IndexMode::error;
     if (in_.accept("site")) {
       const Token token = in_.peek();
-      const std::int64_t site = in_.expect_natural("the number of a site");
-      if (site > INT32_MAX) in_.fail_here(token, Msg::kernel_unknown_name, "site", token.text);
+      const std::int64_t site = natural("the number of a site");
+      if (site > INT32_MAX) in_.fail(token, Msg::kernel_unknown_name, "site", token.text);
       s.site = static_cast<std::int32_t>(site);
     }
     s.var = define_var(name);
@@ -274,49 +321,49 @@ class KernelParser {
     s.buffer = buffer_name();
     s.dtype = kernel_.buffers[s.buffer.index].dtype;
     in_.expect("[");
-    const Token row = in_.expect(TokenKind::word, "the name of the row index");
+    const Token row = in_.expect(Token::word, "the name of the row index");
     in_.expect(",");
-    const Token column = in_.expect(TokenKind::word, "the name of the column index");
+    const Token column = in_.expect(Token::word, "the name of the column index");
     in_.expect("]");
     in_.expect("+=");
     // The depth index is named at the end of the line but used before: its name is looked up when it is known.
     const auto outer = vars_;
     s.row = define_var(row);
     s.column = define_var(column);
-    const Cursor factors = in_;
+    const std::size_t factors = in_.position();
     skip_factors();
     in_.expect("for");
-    const Token depth = in_.expect(TokenKind::word, "the name of the depth index");
+    const Token depth = in_.expect(Token::word, "the name of the depth index");
     in_.expect("in");
-    if (in_.expect_natural("`0..extent`") != 0) in_.fail_expected("a range from 0");
+    if (natural("`0..extent`") != 0) in_.fail_expected("a range from 0");
     in_.expect("..");
     s.hi = bound();
-    const Cursor end = in_;
+    const std::size_t end = in_.position();
     s.depth = define_var(depth);
-    in_ = factors;
+    in_.set_position(factors);
     s.a = buffer_name();
     s.a_indices = indices();
     in_.expect("*");
     s.b = buffer_name();
     s.b_indices = indices();
-    in_ = end;
+    in_.set_position(end);
     vars_ = outer;
     return s;
   }
   void skip_factors() {
     for (int factor = 0; factor < 2; ++factor) {
       if (factor > 0) in_.expect("*");
-      in_.expect(TokenKind::word, "the name of a buffer");
+      in_.expect(Token::word, "the name of a buffer");
       in_.expect("[");
-      while (!in_.at("]") && in_.peek().kind != TokenKind::end) in_.next();
+      while (!in_.at("]") && in_.peek().kind != Token::end) in_.take();
       in_.expect("]");
     }
   }
 
   Stmt definition() {
-    const Token name = in_.next();
+    const Token name = in_.take();
     in_.expect("=");
-    const Token word = in_.expect(TokenKind::word, "an op");
+    const Token word = in_.expect(Token::word, "an op");
     Stmt s{.kind = StmtKind::let};
     if (word.text == "constant") {
       s.kind = StmtKind::constant;
@@ -325,7 +372,7 @@ class KernelParser {
       s.kind = StmtKind::index;
       s.value = affine();
       in_.expect(":");
-      s.dtype = in_.expect_dtype();
+      s.dtype = parse_dtype(in_);
     } else if (word.text == "load") {
       s.kind = StmtKind::load;
       s.buffer = buffer_name();
@@ -340,15 +387,15 @@ class KernelParser {
       s.kind = StmtKind::finish;
       s.acc = acc_name();
       in_.expect(":");
-      s.dtype = in_.expect_dtype();
+      s.dtype = parse_dtype(in_);
     } else {
-      if (!op_from_name(word.text, &s.op)) in_.fail_here(word, Msg::kernel_unknown_name, "op", word.text);
+      if (!op_from_name(word.text, &s.op)) in_.fail(word, Msg::kernel_unknown_name, "op", word.text);
       while (!in_.at(":")) {
         if (!s.args.empty()) in_.expect(",");
         s.args.push_back(value());
       }
       in_.expect(":");
-      s.dtype = in_.expect_dtype();
+      s.dtype = parse_dtype(in_);
     }
     s.result = define_value(name);
     return s;
@@ -356,19 +403,18 @@ class KernelParser {
 
   // The dtype decides how the number reads, but stands behind it.
   void constant(Stmt& s) {
-    const Cursor number = in_;
-    in_.accept("-");
-    in_.next();
+    const std::size_t number = in_.position();
+    in_.take();
     in_.expect(":");
-    s.dtype = in_.expect_dtype();
-    const Cursor end = in_;
-    in_ = number;
+    s.dtype = parse_dtype(in_);
+    const std::size_t end = in_.position();
+    in_.set_position(number);
     s.literal = Literal(Type{s.dtype, {}});
-    in_.expect_element(s.literal, 0);
-    in_ = end;
+    element(s.literal);
+    in_.set_position(end);
   }
 
-  Cursor& in_;
+  Lexer& in_;
   Kernel kernel_;
   int depth_ = 0;
   std::unordered_map<std::string, BufferId> buffers_;
@@ -379,12 +425,12 @@ class KernelParser {
 
 }  // namespace
 
-Kernel parse_kernel(Cursor& cursor) { return KernelParser(cursor).run(); }
+Kernel parse_kernel(Lexer& in) { return KernelParser(in).run(); }
 
 Kernel parse_kernel(std::string_view text, std::string_view file) {
-  Cursor cursor(text, file);
-  Kernel kernel = parse_kernel(cursor);
-  if (cursor.peek().kind != TokenKind::end) cursor.fail_expected("the end of the text");
+  Lexer in(text, file);
+  Kernel kernel = parse_kernel(in);
+  if (in.peek().kind != Token::end) in.fail_expected("the end of the text");
   return kernel;
 }
 

@@ -7,6 +7,7 @@
 
 #include "ir/element_text.h"
 #include "ir/kernel/kernel.h"
+#include "ir/lexer.h"
 
 namespace burin::ir {
 namespace {
@@ -35,7 +36,7 @@ class KernelPrinter {
       const Space space = kernel_.buffers[i].space;
       if (space == Space::scratch || space == Space::tile) line(buffer_text(i));
     }
-    for (const Site& site : kernel_.sites) line("site " + quoted(site.message));
+    for (const Site& site : kernel_.sites) line("site " + quoted_string(site.message));
     block(kernel_.body);
     return text_ + "}\n";
   }
@@ -130,7 +131,7 @@ class KernelPrinter {
       if (!text.empty())
         text += coefficient < 0 ? " - " : " + ";
       else if (coefficient < 0)
-        text += "-";
+        text += size == 1 ? "-1*" : "-";  // a bare minus sign would begin a number
       if (size != 1) text += std::to_string(size) + "*";
       text += name(var);
     }
@@ -250,33 +251,10 @@ std::string_view name(Reduce reduce) {
 
 std::string identifier(std::string_view name, std::string_view otherwise) {
   std::string text;
-  for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' ? c : '_';
-  // A dot joins two parts of a name and stands neither at an end nor next to another dot.
-  for (std::size_t i = 0; i < text.size(); ++i)
-    if (text[i] == '.' && (i == 0 || i + 1 == text.size() || text[i - 1] == '.')) text[i] = '_';
+  for (const char c : name) text += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (text.empty()) return std::string(otherwise);
   if (std::isdigit(static_cast<unsigned char>(text[0])) != 0) text.insert(0, "_");
   return text;
-}
-
-std::string quoted(std::string_view text) {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result += "\\x";
-      result += digits[static_cast<unsigned char>(c) >> 4];
-      result += digits[static_cast<unsigned char>(c) & 15];
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
 }
 
 std::string print_kernel(const Kernel& kernel, std::string_view kernel_name) {

