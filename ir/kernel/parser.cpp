@@ -3,34 +3,13 @@
 #include <cstdlib>
 #include <unordered_map>
 
-#include "ir/element_text.h"
+#include "ir/constant_text.h"
 
 namespace burin::ir {
 namespace {
 
 constexpr int max_depth = 64;
 constexpr std::int64_t max_magnitude = std::int64_t{1} << 48;
-
-DType parse_dtype(Lexer& in) {
-  for (int i = 0; i < num_dtypes; ++i)
-    if (in.accept(name(static_cast<DType>(i)))) return static_cast<DType>(i);
-  in.fail_expected("a dtype");
-}
-
-Type parse_type(Lexer& in) {
-  Type type{parse_dtype(in), {}};
-  in.expect("[");
-  while (!in.at("]")) {
-    if (type.rank() > 0) in.expect(",");
-    if (type.rank() == Shape::max_rank) in.fail_expected("at most 8 axes");
-    const Token token = in.peek();
-    const std::int64_t extent = in.expect_int("an extent");
-    if (extent < 0) in.fail(token, Msg::parse_expected, "an extent", quoted(token));
-    type.shape.push_back(extent);
-  }
-  in.expect("]");
-  return type;
-}
 
 class KernelParser {
  public:
@@ -67,9 +46,7 @@ class KernelParser {
       in_.expect(")");
     }
     if (in_.accept("cost")) {
-      Literal cost(Type{f64, {}});
-      element(cost);
-      kernel_.cost = cost.at(0);
+      kernel_.cost = make_constant(in_, read_constant(in_), Type{f64, {}}).at(0);
     }
   }
 
@@ -142,13 +119,6 @@ class KernelParser {
     if (in_.peek().text.starts_with('-')) in_.fail_expected(what);
     return integer(what);
   }
-  void element(Literal& literal) {
-    const Token token = in_.take();
-    const bool number = token.kind == Token::number || token.kind == Token::word;
-    if (!number || !element_from_text(token.text, literal, 0))
-      in_.fail(token, Msg::kernel_bad_element, token.text, name(literal.dtype()));
-  }
-
   // ---- expressions ----
   // A minus sign is part of the number behind it or stands alone.
   Affine term() {
@@ -389,7 +359,7 @@ class KernelParser {
       in_.expect(":");
       s.dtype = parse_dtype(in_);
     } else {
-      if (!op_from_name(word.text, &s.op)) in_.fail(word, Msg::kernel_unknown_name, "op", word.text);
+      if (!op_from_name(word.text, &s.op)) fail_unknown_op(word);
       while (!in_.at(":")) {
         if (!s.args.empty()) in_.expect(",");
         s.args.push_back(value());
@@ -401,17 +371,18 @@ class KernelParser {
     return s;
   }
 
-  // The dtype decides how the number reads, but stands behind it.
   void constant(Stmt& s) {
-    const std::size_t number = in_.position();
-    in_.take();
+    const ConstantText text = read_constant(in_);
     in_.expect(":");
     s.dtype = parse_dtype(in_);
-    const std::size_t end = in_.position();
-    in_.set_position(number);
-    s.literal = Literal(Type{s.dtype, {}});
-    element(s.literal);
-    in_.set_position(end);
+    s.literal = make_constant(in_, text, Type{s.dtype, {}});
+  }
+  [[noreturn]] void fail_unknown_op(const Token& word) {
+    std::vector<std::string_view> names = {"constant", "index", "load", "finish"};
+    for (int i = 0; i < num_ops; ++i)
+      if (const Op op = static_cast<Op>(i); family_of(op) == Family::elementwise || family_of(op) == Family::compare)
+        names.push_back(burin::ir::name(op));
+    in_.fail(word, Msg::parse_unknown_op, word.text, suggestion(word.text, names));
   }
 
   Lexer& in_;

@@ -96,9 +96,9 @@ TEST(KernelText, ErrorsSayWhere) {
   EXPECT_EQ(error_of(""), "k.txt:1:1: expected `kernel`, found the end of the text");
   EXPECT_EQ(error_of("kernel @f("), "k.txt:1:11: expected `in`, `out` or `inout`, found the end of the text");
   EXPECT_EQ(error_of("kernel f"), "k.txt:1:8: expected a kernel name like @add, found `f`");
-  EXPECT_EQ(error_of("kernel @f(in x: f31[2]) {\n}"), "k.txt:1:17: expected a dtype, found `f31`");
-  EXPECT_EQ(error_of("kernel @f(in x: f32[-2]) {\n}"), "k.txt:1:21: expected an extent, found `-2`");
-  EXPECT_EQ(error_of("kernel @f(in x: f32[1,1,1,1,1,1,1,1,1]) {\n}"), "k.txt:1:37: expected at most 8 axes, found `1`");
+  EXPECT_EQ(error_of("kernel @f(in x: f31[2]) {\n}"), "k.txt:1:17: unknown dtype `f31`, did you mean `f32`?");
+  EXPECT_EQ(error_of("kernel @f(in x: f32[-2]) {\n}"), "k.txt:1:21: the extent -2 is negative");
+  EXPECT_EQ(error_of("kernel @f(in x: f32[1,1,1,1,1,1,1,1,1]) {\n}"), "k.txt:1:37: more than 8 axes");
   EXPECT_EQ(error_of("kernel @f(in x: f32[99999999999,9999999]) {\n}"),
             "k.txt:1:14: expected a buffer of at most 2^48 elements, found f32[99999999999,9999999]");
   EXPECT_EQ(error_of("kernel @f(in x: f32[2] strides [1,2]) {\n}"),
