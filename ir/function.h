@@ -96,6 +96,7 @@ class Function {
 
  private:
   friend class Builder;
+  friend class Verifier;        // trusts no table
   friend struct FunctionForge;  // of the tests: makes functions that the verifier must refuse
   std::string name_ = "main";
   std::vector<OpRecord> ops_;

@@ -18,12 +18,25 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-/// "avx512_bf16 l1=48K l2=1024K l3=32M".
+/// "avx512_bf16 l1=48K l2=1024K l3=32M"; "amx+fp16 l1=..." with AVX512-FP16.
 std::string to_string(const Target& target);
 std::string_view name(Isa isa);
 /// False when the name is none of avx2, avx512, avx512_bf16, amx.
 bool isa_from_name(std::string_view text, Isa* isa);
-/// This machine's features and caches (CPUID), narrowed to BURIN_MAX_ISA or `max_isa` when given (a name; "" is no limit).
+
+/// What the processor has and the operating system lets programs use. `avx512` is F, BW, DQ, VL and CD together.
+struct CpuFeatures {
+  bool avx2 = false, fma = false, f16c = false;
+  bool avx512 = false, avx512_bf16 = false, avx512_fp16 = false;
+  bool amx = false;  // with the BF16 tiles
+};
+/// From CPUID and XGETBV, never from the CPU's name. `amx` is set only if `ask_for_tiles` and the system grants the tile
+/// registers, which it then does for the life of the process.
+CpuFeatures host_features(bool ask_for_tiles);
+/// The widest path that the features allow, up to `max_isa` ("" is no limit); default caches. Throws Error as host_target.
+Target narrowed_target(const CpuFeatures& features, std::string_view max_isa);
+
+/// This machine's features and caches (CPUID), narrowed to `max_isa`, or else to BURIN_MAX_ISA (a name; "" is no limit).
 /// Throws Error below AVX2+FMA+F16C, naming the missing feature, and for an unknown name.
 Target host_target(std::string_view max_isa = "");
 
