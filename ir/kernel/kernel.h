@@ -88,11 +88,11 @@ enum class StmtKind : std::uint8_t {
   let,         // result = op args : dtype; an elementwise or compare op of ops.def
   load,        // result = load buffer[indices] [if conditions >= 0 else arg]
   store,       // store buffer[indices], arg [if conditions >= 0]
-  acc,         // acc: dtype reduce lanes L, starts at the identity of the reduction (or at arg)
-  accumulate,  // accumulate acc, arg
-  finish,      // result = finish acc: combines the lanes
+  acc,         // acc: dtype reduce lanes L, every lane starts at the identity of the reduction (lane 0 at arg, if given)
+  accumulate,  // lane n mod L of acc = lane op arg; n counts the vector loop's iterations from 0 in each run, else n = 0
+  finish,      // result = finish acc: lane[i] op= lane[i + h] for h = L/2, ..., 2, 1; then lane 0, converted to dtype
   bind,        // var = bind arg in 0..extent mode: an integer value becomes an index variable with a known range
-  mma          // tile[r,c] += a[...] * b[...] for (r, c, k): fused multiply-add, k ascending
+  mma          // tile[r,c] += a[...] * b[...] for (r, c, k): factors in the tile's dtype, fused multiply-add, k ascending
 };
 
 struct Stmt;

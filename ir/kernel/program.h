@@ -1,6 +1,8 @@
 // Program: everything the runtime needs but the machine code. Distinct kernels, a table of steps, and where each byte lives.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
