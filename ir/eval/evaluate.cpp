@@ -18,9 +18,9 @@ std::vector<Literal> evaluate(const Function& f, std::span<const Literal> args) 
   BURIN_CHECK(args.size() == f.args().size());
   std::vector<Literal> values(f.num_values());
   for (std::size_t i = 0; i < args.size(); ++i) {
-    BURIN_CHECK(args[i].type() == f.type(f.args()[i]),
-                "argument " + std::to_string(i) + " of " + f.name() + " is " + to_string(args[i].type()) + ", not " +
-                    to_string(f.type(f.args()[i])));
+    BURIN_CHECK(args[i].type() == f.type(f.args()[i]), "argument " + std::to_string(i) + " of " + f.name() + " is " +
+                                                           to_string(args[i].type()) + ", not " +
+                                                           to_string(f.type(f.args()[i])));
     values[f.args()[i].index] = args[i];
   }
 

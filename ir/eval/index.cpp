@@ -29,11 +29,11 @@ std::int64_t index_at(const Literal& indices, std::int64_t i) {
 // axes walk inside a window, the others over the windows, one window for each start vector in `indices`.
 struct Windows {
   const Literal& indices;
-  const Ints& window_dims;             // axes of `windows` inside a window
-  const Ints& dropped_dims;            // operand axes of size 1 in a window that `windows` leaves out
-  const Ints& operand_batching_dims;   // operand axes at the place of their counterpart
-  const Ints& indices_batching_dims;   // among the axes of `indices`
-  const Ints& index_map;               // operand axis of each component of a start vector
+  const Ints& window_dims;            // axes of `windows` inside a window
+  const Ints& dropped_dims;           // operand axes of size 1 in a window that `windows` leaves out
+  const Ints& operand_batching_dims;  // operand axes at the place of their counterpart
+  const Ints& indices_batching_dims;  // among the axes of `indices`
+  const Ints& index_map;              // operand axis of each component of a start vector
   std::int64_t index_vector_dim;
   std::size_t windows_rank;
 
@@ -78,22 +78,27 @@ Coordinates sum(const Coordinates& a, const Coordinates& b) {
 Coordinates clamped_starts(const Operands& in, std::size_t first, const Shape& window) {
   Coordinates starts{};
   for (std::size_t axis = 0; axis < window.rank(); ++axis)
-    starts[axis] =
-        std::clamp<std::int64_t>(index_at(in[first + axis], 0), 0, in[0].shape()[axis] - window[axis]);
+    starts[axis] = std::clamp<std::int64_t>(index_at(in[first + axis], 0), 0, in[0].shape()[axis] - window[axis]);
   return starts;
 }
 
 void copy_element(std::byte* to, std::int64_t to_index, const std::byte* from, std::int64_t from_index, DType dtype) {
   const std::size_t width = size_of(dtype);
-  std::memcpy(to + static_cast<std::size_t>(to_index) * width, from + static_cast<std::size_t>(from_index) * width, width);
+  std::memcpy(to + static_cast<std::size_t>(to_index) * width, from + static_cast<std::size_t>(from_index) * width,
+              width);
 }
 
 // Calls f(operand element, update element) in row-major order of the updates, leaving out windows that do not fit.
 template <class F>
 void for_each_update(const Operands& in, const attrs::scatter& a, F&& f) {
   const Shape &operand = in[0].shape(), &updates = in[2].shape();
-  const Windows windows{in[1], a.update_window_dims, a.inserted_window_dims, a.operand_batching_dims,
-                        a.indices_batching_dims, a.scatter_dims_to_operand_dims, a.index_vector_dim,
+  const Windows windows{in[1],
+                        a.update_window_dims,
+                        a.inserted_window_dims,
+                        a.operand_batching_dims,
+                        a.indices_batching_dims,
+                        a.scatter_dims_to_operand_dims,
+                        a.index_vector_dim,
                         updates.rank()};
   Coordinates window{};
   for (std::size_t axis = 0, next = 0; axis < operand.rank(); ++axis) {
@@ -162,8 +167,14 @@ Literals evaluate(Tag<Op::iota>, const Operands& in, const attrs::iota& a) {
 Literals evaluate(Tag<Op::gather>, const Operands& in, const attrs::gather& a) {
   const Literal x = in.expanded(0);
   Literal result(in.result_types[0]);
-  const Windows windows{in[1], a.offset_dims, a.collapsed_slice_dims, a.operand_batching_dims, a.indices_batching_dims,
-                        a.start_index_map, a.index_vector_dim, result.shape().rank()};
+  const Windows windows{in[1],
+                        a.offset_dims,
+                        a.collapsed_slice_dims,
+                        a.operand_batching_dims,
+                        a.indices_batching_dims,
+                        a.start_index_map,
+                        a.index_vector_dim,
+                        result.shape().rank()};
   const Coordinates strides = strides_of(x.shape());
   std::byte* const out = result.mutable_raw().data();
   std::int64_t next = 0;
@@ -184,11 +195,16 @@ Literals evaluate(Tag<Op::gather>, const Operands& in, const attrs::gather& a) {
 
 Literals evaluate(Tag<Op::scatter>, const Operands& in, const attrs::scatter& a) {
   switch (a.combine) {
-    case Combine::add: return {combined<Op::add>(in, a)};
-    case Combine::mul: return {combined<Op::mul>(in, a)};
-    case Combine::min: return {combined<Op::min>(in, a)};
-    case Combine::max: return {combined<Op::max>(in, a)};
-    case Combine::set: break;
+    case Combine::add:
+      return {combined<Op::add>(in, a)};
+    case Combine::mul:
+      return {combined<Op::mul>(in, a)};
+    case Combine::min:
+      return {combined<Op::min>(in, a)};
+    case Combine::max:
+      return {combined<Op::max>(in, a)};
+    case Combine::set:
+      break;
   }
   Literal result = in.expanded(0);
   const Literal updates = in.expanded(2);

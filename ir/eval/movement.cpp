@@ -26,10 +26,14 @@ namespace {
 template <class F>
 void with_bits(DType dtype, F&& f) {
   switch (size_of(dtype)) {
-    case 1: return f(std::uint8_t{});
-    case 2: return f(std::uint16_t{});
-    case 4: return f(std::uint32_t{});
-    case 8: return f(std::uint64_t{});
+    case 1:
+      return f(std::uint8_t{});
+    case 2:
+      return f(std::uint16_t{});
+    case 4:
+      return f(std::uint32_t{});
+    case 8:
+      return f(std::uint64_t{});
   }
   BURIN_CHECK(false);
 }

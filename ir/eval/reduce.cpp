@@ -42,8 +42,8 @@ Literals fold(const Operands& in, const Ints& axes, A initial, Combine&& combine
   return {result};
 }
 
-// Folds with op itself, in `Wide` for floats: a sum or product of f32 and half types is the f64 one rounded once, that of
-// f64 the long double one. The order of a float sum is not part of its meaning.
+// Folds with op itself, in `Wide` for floats: a sum or product of f32 and half types is the f64 one rounded once, that
+// of f64 the long double one. The order of a float sum is not part of its meaning.
 template <Op op>
 Literals fold_with(const Operands& in, const Ints& axes, double initial) {
   return with_element(in[0].dtype(), [&]<class T>(T) -> Literals {

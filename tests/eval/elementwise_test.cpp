@@ -258,7 +258,8 @@ TEST(EvalElementwise, BitcastKeepsBits) {
 }
 
 TEST(EvalElementwise, SplatsStaySplats) {
-  const Literal x = Literal::splat({3, 5}, Literal::scalar(f32, 2)), y = Literal::splat({3, 5}, Literal::scalar(f32, 3));
+  const Literal x = Literal::splat({3, 5}, Literal::scalar(f32, 2)),
+                y = Literal::splat({3, 5}, Literal::scalar(f32, 3));
   const Literal sum = apply<Op::add>({x, y});
   EXPECT_TRUE(sum.is_splat());
   EXPECT_EQ(sum, Literal::splat({3, 5}, Literal::scalar(f32, 5)));
@@ -289,11 +290,13 @@ TEST(EvalElementwise, HalfArithmeticIsF32RoundedForEveryPairOfASample) {
                                : op == Op::mul ? a * b
                                : op == Op::div ? a / b
                                                : std::max(a, b);
-          const double rounded = dtype == bf16 ? bfloat16_value(bfloat16_bits(exact)) : float16_value(float16_bits(exact));
+          const double rounded =
+              dtype == bf16 ? bfloat16_value(bfloat16_bits(exact)) : float16_value(float16_bits(exact));
           const Scalar operands[] = {{dtype, a}, {dtype, b}};
           const double result = evaluate_scalar(op, operands, dtype).f;
-          ASSERT_TRUE(std::isnan(rounded) ? std::isnan(result)
-                                          : std::bit_cast<std::uint64_t>(result) == std::bit_cast<std::uint64_t>(rounded))
+          ASSERT_TRUE(std::isnan(rounded)
+                          ? std::isnan(result)
+                          : std::bit_cast<std::uint64_t>(result) == std::bit_cast<std::uint64_t>(rounded))
               << name(op) << " " << dtype << " " << a << " " << b << ": " << result << ", not " << rounded;
         }
 }

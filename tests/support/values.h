@@ -25,7 +25,8 @@ std::vector<ir::Literal> apply_op(ir::Op op, std::span<const ir::Literal> operan
                                   std::vector<ir::AttrValue> attributes, std::string_view where = "");
 /// The first result: apply<Op::slice>({x}, {.start = {0}, .limit = {2}, .stride = {1}}).
 template <ir::Op op>
-ir::Literal apply(const std::vector<ir::Literal>& operands, const ir::attrs_of<op>& a = {}, std::string_view where = "") {
+ir::Literal apply(const std::vector<ir::Literal>& operands, const ir::attrs_of<op>& a = {},
+                  std::string_view where = "") {
   std::vector<ir::AttrValue> attributes;
   ir::visit_attrs(a, [&](std::string_view, const auto& field) { attributes.emplace_back(field); });
   return apply_op(op, operands, std::move(attributes), where)[0];
