@@ -74,6 +74,9 @@ Lexer::Lexer(std::string_view text, std::string_view file) : text_(text), file_(
       push(Token::string, begin + 1, std::min(i, text.size()));
       if (!ended) fail(tokens_.back(), Msg::parse_string_end);
       ++i;
+    } else if (text.substr(i, 3) == "...") {
+      i += 3;
+      push(Token::punctuation, begin, i);
     } else if (std::find(std::begin(doubles), std::end(doubles), text.substr(i, 2)) != std::end(doubles)) {
       i += 2;
       push(Token::punctuation, begin, i);
@@ -175,7 +178,7 @@ std::string quoted_string(std::string_view text) {
 
 std::string suggestion(std::string_view text, const std::vector<std::string_view>& candidates) {
   std::string_view best;
-  std::size_t best_distance = std::min<std::size_t>(3, 1 + text.size() / 3);
+  std::size_t best_distance = 1 + std::clamp<std::size_t>(text.size() / 3, 1, 2);
   if (text.size() > 40) return "";
   for (std::string_view candidate : candidates) {
     // Levenshtein distance, one row at a time.

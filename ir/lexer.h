@@ -17,7 +17,7 @@ struct Token {
     symbol,       // @main: likewise
     number,       // 12, -0.5, 1e+30, 0x7FC0, -inf
     string,       // "...": text is what stands between the quotes, escapes not undone
-    punctuation,  // ( ) [ ] { } < > , : = + - * / ; | & ! ? ^ ~ -> == != <= >= .. && || +=
+    punctuation,  // ( ) [ ] { } < > , : = + - * / ; | & ! ? ^ ~ -> == != <= >= .. ... && || +=
   };
   std::string_view text;
   Kind kind = end;

@@ -77,7 +77,7 @@ class FunctionParser {
     const Token token = in_.take();
     std::vector<Token> names;
     std::vector<ValueId> results;
-    if (in_.peek().kind == Token::value) do {
+    if (in_.peek().kind == Token::value && !in_.peek().first_on_line) do {
         names.push_back(in_.expect(Token::value, "a value"));
         results.push_back(lookup(names.back()));
       } while (in_.accept(","));
