@@ -1,5 +1,6 @@
 #include "ir/literal.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -8,6 +9,13 @@ namespace burin::ir {
 namespace {
 
 std::size_t bytes_of(const Type& type) { return static_cast<std::size_t>(type.bytes()); }
+
+// The low 64 bits of the truncated value, whatever its size; 0 for NaN and infinity.
+std::uint64_t wrapped(double value) {
+  if (!std::isfinite(value)) return 0;
+  const double rest = std::fmod(std::trunc(value), 0x1p64);
+  return rest < 0 ? -static_cast<std::uint64_t>(-rest) : static_cast<std::uint64_t>(rest);
+}
 
 }  // namespace
 
@@ -75,7 +83,15 @@ std::int64_t Literal::int_at(std::int64_t i) const {
 }
 
 void Literal::set(std::int64_t i, double value) {
-  with_element(type_.dtype, [&]<class T>(T) { mutable_data<T>()[static_cast<std::size_t>(i)] = static_cast<T>(value); });
+  with_element(type_.dtype, [&]<class T>(T) {
+    T& element = mutable_data<T>()[static_cast<std::size_t>(i)];
+    if constexpr (std::is_same_v<T, bool>)
+      element = value != 0;
+    else if constexpr (std::is_integral_v<T>)
+      element = static_cast<T>(wrapped(value));
+    else
+      element = static_cast<T>(value);
+  });
 }
 
 void Literal::set_int(std::int64_t i, std::int64_t value) {

@@ -48,7 +48,7 @@ class Literal {
   double at(std::int64_t i) const;
   /// Element i of an integer or bool literal, sign- or zero-extended.
   std::int64_t int_at(std::int64_t i) const;
-  /// Stores a value rounded to the dtype (float) or truncated and wrapped (integer).
+  /// Stores a value rounded to the dtype (float), truncated and wrapped (integer; NaN and infinity give 0), or x != 0.
   void set(std::int64_t i, double value);
   void set_int(std::int64_t i, std::int64_t value);
   /// The same elements under another shape of equal size.
