@@ -1,0 +1,208 @@
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <numeric>
+
+#include "base/check.h"
+#include "codegen/emitter.h"
+
+namespace burin::codegen {
+
+ir::Affine KernelEmitter::offset_of(const ir::Buffer& buffer, std::span<const ir::Affine> indices) const {
+  ir::Affine offset;
+  const bool tile = buffer.space == ir::Space::tile;
+  // A tile's rows are padded; its strides are codegen's own.
+  std::int64_t tile_stride = 1;
+  for (std::size_t axis = indices.size(); axis-- > 0;) {
+    offset = offset + indices[axis] * (tile ? tile_stride : buffer.strides[axis]);
+    if (!tile) continue;
+    const std::int64_t extent = buffer.shape[axis];
+    tile_stride *= axis + 1 == indices.size() ? (extent + 63) / 64 * 64 : extent;
+  }
+  return offset;
+}
+
+llvm::Value* KernelEmitter::address(ir::BufferId buffer, llvm::Value* offset, std::int64_t constant) {
+  llvm::Type* element = memory_type(kernel_.buffers[buffer.index].dtype);
+  llvm::Value* pointer = places_[buffer.index].pointer;
+  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(offset)) {
+    constant += number->getSExtValue();
+  } else {
+    pointer = b_.CreateInBoundsGEP(element, pointer, offset);
+  }
+  // Not inbounds alone: the part without the constant may point before the buffer.
+  return constant == 0 ? pointer : b_.CreateGEP(element, pointer, i64(constant));
+}
+
+llvm::Value* KernelEmitter::annotate(llvm::Value* access, ir::BufferId buffer) {
+  auto* instruction = llvm::cast<llvm::Instruction>(access);
+  const Place& place = places_[buffer.index];
+  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, place.scope);
+  if (place.others != nullptr) instruction->setMetadata(llvm::LLVMContext::MD_noalias, place.others);
+  return access;
+}
+
+/// 0, 1, 2, ... as a vector of the type.
+llvm::Value* KernelEmitter::lane_numbers(llvm::Type* type) {
+  auto* vector = llvm::cast<llvm::FixedVectorType>(type);
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < vector->getNumElements(); ++lane)
+    numbers.push_back(llvm::ConstantInt::get(vector->getElementType(), lane));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* KernelEmitter::combine_masks(llvm::Value* a, llvm::Value* b) {
+  if (a == nullptr) return b;
+  return b == nullptr ? a : b_.CreateAnd(a, b);
+}
+
+llvm::Value* KernelEmitter::load_uniform(ir::BufferId buffer, const Index& offset, std::int64_t constant) {
+  const DType dtype = kernel_.buffers[buffer.index].dtype;
+  llvm::Value* pointer = address(buffer, offset.uniform, constant);
+  return annotate(b_.CreateAlignedLoad(memory_type(dtype), pointer, llvm::Align(size_of(dtype))), buffer);
+}
+
+// One load where the lanes are neighbours, a gather where they are not.
+llvm::Value* KernelEmitter::load_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* mask) {
+  const ir::Buffer& info = kernel_.buffers[buffer.index];
+  const llvm::Align align(size_of(info.dtype));
+  llvm::Type* element = memory_type(info.dtype);
+  llvm::Type* type = vector_type(element, lanes_);
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
+  if (offset.varying == nullptr && (offset.lane == 1 || offset.lane == -1)) {
+    const bool reversed = offset.lane == -1;
+    std::vector<int> order(static_cast<std::size_t>(lanes_));
+    std::iota(order.rbegin(), order.rend(), 0);
+    llvm::Value* pointer = address(buffer, offset.uniform, reversed ? constant - (lanes_ - 1) : constant);
+    llvm::Value* result;
+    if (mask == nullptr || info.space == ir::Space::tile) {
+      result = annotate(b_.CreateAlignedLoad(type, pointer, align), buffer);
+    } else {
+      if (reversed) mask = b_.CreateShuffleVector(mask, order);
+      result = annotate(b_.CreateMaskedLoad(type, pointer, align, mask, zero), buffer);
+    }
+    return reversed ? b_.CreateShuffleVector(result, order) : result;
+  }
+  const Index apart{i64(0), offset.lane, offset.varying};
+  llvm::Value* base = address(buffer, offset.uniform, constant);
+  llvm::Value* pointers = b_.CreateGEP(element, base, expand(apart));
+  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(b_.getInt1Ty(), lanes_));
+  return annotate(b_.CreateMaskedGather(type, pointers, align, mask, zero), buffer);
+}
+
+void KernelEmitter::store_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* value,
+                                llvm::Value* mask) {
+  const ir::Buffer& info = kernel_.buffers[buffer.index];
+  const llvm::Align align(size_of(info.dtype));
+  llvm::Type* element = memory_type(info.dtype);
+  if (offset.varying == nullptr && (offset.lane == 1 || offset.lane == -1)) {
+    const bool reversed = offset.lane == -1;
+    std::vector<int> order(static_cast<std::size_t>(lanes_));
+    std::iota(order.rbegin(), order.rend(), 0);
+    if (reversed) {
+      value = b_.CreateShuffleVector(value, order);
+      if (mask != nullptr) mask = b_.CreateShuffleVector(mask, order);
+    }
+    llvm::Value* pointer = address(buffer, offset.uniform, reversed ? constant - (lanes_ - 1) : constant);
+    if (mask != nullptr && info.space == ir::Space::tile) {
+      value = b_.CreateSelect(mask, value, annotate(b_.CreateAlignedLoad(value->getType(), pointer, align), buffer));
+      mask = nullptr;
+    }
+    if (mask == nullptr) {
+      annotate(b_.CreateAlignedStore(value, pointer, align), buffer);
+    } else {
+      annotate(b_.CreateMaskedStore(value, pointer, align, mask), buffer);
+    }
+    return;
+  }
+  const Index apart{i64(0), offset.lane, offset.varying};
+  llvm::Value* base = address(buffer, offset.uniform, constant);
+  llvm::Value* pointers = b_.CreateGEP(element, base, expand(apart));
+  if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(b_.getInt1Ty(), lanes_));
+  annotate(b_.CreateMaskedScatter(value, pointers, align, mask), buffer);
+}
+
+void KernelEmitter::emit_load(const Stmt& s) {
+  const ir::Buffer& buffer = kernel_.buffers[s.buffer.index];
+  bool varying_condition = false;
+  llvm::Value* condition = all_hold(s.conditions, &varying_condition);
+  const ir::Affine affine = offset_of(buffer, s.indices);
+  const Index offset = evaluate(affine, false);
+  const bool varying = !offset.is_uniform() || varying_condition;
+  Register otherwise;
+  if (!s.args.empty() && s.args[0].valid()) otherwise = get(s.args[0]);
+  BURIN_CHECK(condition == nullptr || otherwise.value != nullptr, "a conditional load says what it gives otherwise");
+
+  // An address that every lane shares is read once, behind a branch where it may be out of bounds.
+  const bool unsafe = condition != nullptr || (mask_ != nullptr && buffer.space != ir::Space::tile);
+  if (offset.is_uniform() && !varying_condition) {
+    if (!unsafe || (condition == nullptr && mask_ != nullptr)) {
+      // Some lane of the group runs, or the block would not: the address is good.
+      return set(s.result, from_memory(load_uniform(s.buffer, offset, affine.constant), buffer.dtype, false));
+    }
+    llvm::Value* fallback = otherwise.varying ? nullptr : storable(otherwise);
+    llvm::LLVMContext& context = module_.getContext();
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* read = llvm::BasicBlock::Create(context, "read", function_);
+    auto* after = llvm::BasicBlock::Create(context, "after", function_);
+    if (fallback == nullptr) fallback = llvm::Constant::getNullValue(memory_type(buffer.dtype));
+    before = b_.GetInsertBlock();
+    b_.CreateCondBr(condition, read, after);
+    b_.SetInsertPoint(read);
+    llvm::Value* loaded = load_uniform(s.buffer, offset, affine.constant);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    llvm::PHINode* phi = b_.CreatePHI(loaded->getType(), 2);
+    phi->addIncoming(fallback, before);
+    phi->addIncoming(loaded, read);
+    Register result = from_memory(phi, buffer.dtype, false);
+    if (otherwise.varying) {
+      result = spread(result);
+      Register other = otherwise;
+      if (is_half(buffer.dtype)) other = {storable(other), other.dtype, true, false};
+      result.value = b_.CreateSelect(condition, result.value, other.value);
+    }
+    return set(s.result, result);
+  }
+  if (condition != nullptr && !varying_condition) condition = spread(condition);
+  llvm::Value* mask = combine_masks(mask_, condition);
+  llvm::Value* loaded = offset.is_uniform() ? load_lanes(s.buffer, {offset.uniform, 0, expand({i64(0)})}, affine.constant, mask)
+                                            : load_lanes(s.buffer, offset, affine.constant, mask);
+  if (condition != nullptr) loaded = b_.CreateSelect(condition, loaded, storable(spread(otherwise)));
+  set(s.result, from_memory(loaded, buffer.dtype, varying));
+}
+
+void KernelEmitter::emit_store(const Stmt& s) {
+  const ir::Buffer& buffer = kernel_.buffers[s.buffer.index];
+  bool varying_condition = false;
+  llvm::Value* condition = all_hold(s.conditions, &varying_condition);
+  const ir::Affine affine = offset_of(buffer, s.indices);
+  const Index offset = evaluate(affine, false);
+  const Register value = get(s.args[0]);
+  if (lanes_ == 1) {
+    auto write = [&] {
+      llvm::Value* pointer = address(s.buffer, offset.uniform, affine.constant);
+      annotate(b_.CreateAlignedStore(storable(value), pointer, llvm::Align(size_of(buffer.dtype))), s.buffer);
+    };
+    if (condition == nullptr) return write();
+    llvm::LLVMContext& context = module_.getContext();
+    auto* then = llvm::BasicBlock::Create(context, "write", function_);
+    auto* after = llvm::BasicBlock::Create(context, "after", function_);
+    b_.CreateCondBr(condition, then, after);
+    b_.SetInsertPoint(then);
+    write();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    return;
+  }
+  if (condition != nullptr && !varying_condition) condition = spread(condition);
+  llvm::Value* mask = combine_masks(mask_, condition);
+  llvm::Value* lanes = storable(spread(value));
+  // Lanes that write one place do so in order: the last one wins, as in a scatter.
+  const Index spread_out = offset.is_uniform() ? Index{offset.uniform, 0, expand({i64(0)})} : offset;
+  store_lanes(s.buffer, spread_out, affine.constant, lanes, mask);
+}
+
+}  // namespace burin::codegen

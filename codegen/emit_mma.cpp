@@ -1,0 +1,149 @@
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/check.h"
+#include "codegen/emit/elementwise.h"
+#include "codegen/emitter.h"
+
+namespace burin::codegen {
+
+namespace {
+
+/// Where operand a or b lies: an address for row = column = 0, and what each index adds to it, in elements.
+struct Operand {
+  ir::BufferId buffer;
+  llvm::Value* base = nullptr;
+  std::int64_t per_row = 0, per_column = 0, per_depth = 0;
+};
+
+}  // namespace
+
+// The whole tile is held in vectors along its columns across the loop over k: one fused multiply-add per vector and k.
+// An operand that does not depend on the column is one scalar, spread; LLVM makes an embedded broadcast of it.
+void KernelEmitter::emit_mma(const Stmt& s) {
+  const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
+  BURIN_CHECK(tile.dtype == f32 || tile.dtype == f64, "a matrix tile is f32 or f64");
+  BURIN_CHECK(lanes_ == 1 && tile.shape.rank() == 2 && s.hi.size() == 1, "mma stands outside vector loops");
+  const std::int64_t rows = tile.shape[0], columns = tile.shape[1];
+  const std::int64_t widest = target_.vector_bits() / static_cast<std::int64_t>(8 * size_of(tile.dtype));
+  std::int64_t width = widest;
+  while (width > 4 && width / 2 >= columns) width /= 2;
+  const std::int64_t groups = (columns + width - 1) / width;
+  llvm::Type* element = memory_type(tile.dtype);
+  llvm::Type* vector = vector_type(element, width);
+
+  auto prepare = [&](ir::BufferId buffer, std::span<const ir::Affine> indices) {
+    ir::Affine offset = offset_of(kernel_.buffers[buffer.index], indices);
+    Operand operand{buffer, nullptr, offset.coefficient(s.row), offset.coefficient(s.column), offset.coefficient(s.depth)};
+    for (ir::VarId var : {s.row, s.column, s.depth}) offset = ir::substitute(offset, var, 0);
+    const Index index = evaluate(offset, false);
+    operand.base = address(buffer, index.uniform, offset.constant);
+    return operand;
+  };
+  const std::array<Operand, 2> operands = {prepare(s.a, s.a_indices), prepare(s.b, s.b_indices)};
+
+  llvm::Type* const_type = b_.getInt64Ty();
+  auto tile_slot = [&](std::int64_t r, std::int64_t g) {
+    return b_.CreateConstInBoundsGEP1_64(element, places_[s.buffer.index].pointer,
+                                         static_cast<std::uint64_t>(r * places_[s.buffer.index].row_stride + g * width));
+  };
+  const llvm::Align align(size_of(tile.dtype));
+  const std::size_t count = static_cast<std::size_t>(rows * groups);
+
+  const Index depth = evaluate(s.hi[0]);
+  llvm::LLVMContext& context = module_.getContext();
+  auto* enter = llvm::BasicBlock::Create(context, "mma.enter", function_);
+  auto* body = llvm::BasicBlock::Create(context, "mma", function_);
+  auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);
+  auto* after = llvm::BasicBlock::Create(context, "mma.after", function_);
+  b_.CreateCondBr(b_.CreateICmpSGT(depth.uniform, i64(0)), enter, after);
+  b_.SetInsertPoint(enter);
+  std::vector<llvm::Value*> start;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g)
+      start.push_back(annotate(b_.CreateAlignedLoad(vector, tile_slot(r, g), align), s.buffer));
+  }
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+  llvm::PHINode* k = b_.CreatePHI(const_type, 2, "k");
+  k->addIncoming(i64(0), enter);
+  std::vector<llvm::PHINode*> sums;
+  for (llvm::Value* value : start) {
+    sums.push_back(b_.CreatePHI(vector, 2));
+    sums.back()->addIncoming(value, enter);
+  }
+
+  auto widen = [&](llvm::Value* stored, DType dtype) {
+    Register r = widened({stored, dtype, false, false});
+    return emit_convert(b_, r.value, dtype, tile.dtype);
+  };
+  // One step of k: each distinct piece of an operand is read once.
+  std::array<llvm::Value*, 2> at;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Operand& o = operands[i];
+    llvm::Type* stored = memory_type(kernel_.buffers[o.buffer.index].dtype);
+    at[i] = o.per_depth == 0 ? o.base
+                             : b_.CreateInBoundsGEP(stored, o.base, b_.CreateMul(k, i64(o.per_depth), "", false, true));
+  }
+  std::array<std::map<std::pair<std::int64_t, std::int64_t>, llvm::Value*>, 2> read;
+  auto piece = [&](std::size_t i, std::int64_t r, std::int64_t g) {
+    const Operand& o = operands[i];
+    const ir::Buffer& buffer = kernel_.buffers[o.buffer.index];
+    llvm::Value*& known = read[i][{o.per_row == 0 ? 0 : r, o.per_column == 0 ? 0 : g}];
+    if (known != nullptr) return known;
+    const llvm::Align stored_align(size_of(buffer.dtype));
+    llvm::Type* stored = memory_type(buffer.dtype);
+    const std::int64_t offset = o.per_row * r + o.per_column * g * width;
+    llvm::Value* pointer = offset == 0 ? at[i] : b_.CreateGEP(stored, at[i], i64(offset));
+    if (o.per_column == 0) {
+      llvm::Value* scalar = annotate(b_.CreateAlignedLoad(stored, pointer, stored_align), o.buffer);
+      return known = b_.CreateVectorSplat(static_cast<unsigned>(width), widen(scalar, buffer.dtype));
+    }
+    const std::int64_t left = std::min(width, columns - g * width);
+    llvm::Type* several = vector_type(stored, width);
+    std::vector<llvm::Constant*> inside;
+    for (std::int64_t lane = 0; lane < width; ++lane) inside.push_back(b_.getInt1(lane < left));
+    llvm::Value* mask = llvm::ConstantVector::get(inside);
+    llvm::Value* zero = llvm::Constant::getNullValue(several);
+    llvm::Value* loaded;
+    if (o.per_column == 1) {
+      loaded = left == width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(several, pointer, stored_align))
+                             : b_.CreateMaskedLoad(several, pointer, stored_align, mask, zero);
+    } else {
+      std::vector<std::uint64_t> offsets;
+      for (std::int64_t lane = 0; lane < width; ++lane) offsets.push_back(static_cast<std::uint64_t>(lane * o.per_column));
+      llvm::Value* pointers = b_.CreateGEP(stored, pointer, llvm::ConstantDataVector::get(context, offsets));
+      loaded = b_.CreateMaskedGather(several, pointers, stored_align, mask, zero);
+    }
+    return known = widen(annotate(loaded, o.buffer), buffer.dtype);
+  };
+  std::vector<llvm::Value*> next(count);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g) {
+      const std::size_t i = static_cast<std::size_t>(r * groups + g);
+      llvm::Value* a = piece(0, r, g);
+      llvm::Value* b = piece(1, r, g);
+      next[i] = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {a, b, sums[i]});
+    }
+  }
+  llvm::Value* next_k = b_.CreateAdd(k, i64(1), "", true, true);
+  llvm::BasicBlock* latch = b_.GetInsertBlock();
+  k->addIncoming(next_k, latch);
+  for (std::size_t i = 0; i < count; ++i) sums[i]->addIncoming(next[i], latch);
+  b_.CreateCondBr(b_.CreateICmpSLT(next_k, depth.uniform), body, done);
+  b_.SetInsertPoint(done);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t g = 0; g < groups; ++g)
+      annotate(b_.CreateAlignedStore(next[static_cast<std::size_t>(r * groups + g)], tile_slot(r, g), align), s.buffer);
+  }
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+}  // namespace burin::codegen

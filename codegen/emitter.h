@@ -1,0 +1,161 @@
+// KernelEmitter: one Kernel becomes one LLVM function, statement by statement. Private to codegen/.
+//
+// A scalar of the kernel is an LLVM scalar where all iterations of the enclosing vector loop agree on it (`varying` is
+// false), and an LLVM vector with one lane per iteration where they may not. LLVM splits vectors that are wider than
+// the machine's. Missing lanes of the last group are switched off by mask_: loads give 0 there, stores and
+// accumulators keep the old value, index errors are not reported.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/target.h"
+
+namespace llvm {
+class AllocaInst;
+class Function;
+class IRBuilderBase;
+class MDNode;
+class Module;
+class Type;
+class Value;
+}  // namespace llvm
+
+namespace burin::codegen {
+
+/// A scalar of the kernel in registers. bool is i1; half types are i16 bits as loaded, or the exact f32 (`wide`) as
+/// computed: a value that is only moved keeps its bits, and a chain of operations converts at its ends alone.
+struct Register {
+  llvm::Value* value = nullptr;
+  DType dtype = DType::f32;
+  bool varying = false;
+  bool wide = false;
+};
+
+/// An index: uniform + lane * (number of the lane) + varying, in i64. `varying` may be null.
+struct Index {
+  llvm::Value* uniform = nullptr;
+  std::int64_t lane = 0;
+  llvm::Value* varying = nullptr;
+  bool is_uniform() const { return lane == 0 && varying == nullptr; }
+};
+
+class KernelEmitter {
+ public:
+  /// Adds the function `symbol` to the module.
+  KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module, const ir::Kernel& kernel, const ir::Target& target,
+                const std::string& symbol);
+  void emit();
+
+ private:
+  using Stmt = ir::Stmt;
+
+  // emit_kernel.cpp: the frame around the body, and the statements that need no room of their own
+  void emit_tasks();
+  void bind_buffers();
+  void emit_block(const ir::Block& block);
+  void emit_stmt(const Stmt& s);
+  void emit_constant(const Stmt& s);
+  void emit_let(const Stmt& s);
+  void set(ir::ScalarId id, Register r);
+  const Register& get(ir::ScalarId id) const;
+  /// A vector with a lane per iteration when the block is vectorised, else the scalar.
+  llvm::Value* spread(llvm::Value* uniform);
+  Register spread(Register r);
+  Register widened(Register r);            // half types: as f32
+  llvm::Value* storable(const Register& r);  // as it lies in memory: bool as i8, half types as i16
+  Register from_memory(llvm::Value* stored, DType dtype, bool varying);
+  llvm::Type* register_type(DType dtype, bool wide = false);
+  llvm::Type* memory_type(DType dtype);
+  llvm::Type* vector_type(llvm::Type* element, std::int64_t lanes);
+  llvm::AllocaInst* allocate(llvm::Type* type, const std::string& name);
+  llvm::Value* i64(std::int64_t value);
+
+  // emit_index.cpp
+  Index evaluate(const ir::Affine& affine, bool with_constant = true);
+  /// The index in every lane, in i64; a scalar when the block is not vectorised.
+  llvm::Value* expand(const Index& index);
+  /// i1 (uniform) or a vector of i1: all conditions hold. Null when there are none.
+  llvm::Value* all_hold(std::span<const ir::Affine> conditions, bool* varying);
+  void emit_index(const Stmt& s);
+  void emit_bind(const Stmt& s);
+  void report_uniform(const Stmt& s, llvm::Value* index, llvm::Value* bad);
+  void report_lanes(const Stmt& s, llvm::Value* index, llvm::Value* bad);
+  void call_report(const Stmt& s, llvm::Value* index);
+
+  // emit_loops.cpp
+  void emit_loop(const Stmt& s);
+  void emit_serial(const Stmt& s);
+  void emit_unrolled(const Stmt& s);
+  void emit_vector(const Stmt& s);
+  void emit_vector_unrolled(const Stmt& s, std::int64_t lo, std::int64_t hi);
+  void emit_group(const Stmt& s, llvm::Value* first, llvm::Value* mask);
+  void emit_when(const Stmt& s);
+  llvm::Value* upper_bound(const Stmt& s);
+  std::optional<std::int64_t> constant_value(const ir::Affine& affine) const;
+  std::optional<std::int64_t> constant_upper_bound(const Stmt& s, bool* only) const;
+  bool touches_tile(const ir::Block& block) const;
+  /// f is emitted in a block that runs where the condition holds.
+  template <class F>
+  void guarded(llvm::Value* condition, F&& f);
+  template <class F>
+  void counted(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const std::string& name, F&& f);
+
+  // emit_memory.cpp
+  void emit_load(const Stmt& s);
+  void emit_store(const Stmt& s);
+  llvm::Value* load_uniform(ir::BufferId buffer, const Index& offset, std::int64_t constant);
+  llvm::Value* load_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* mask);
+  void store_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* value, llvm::Value* mask);
+  llvm::Value* address(ir::BufferId buffer, llvm::Value* offset, std::int64_t constant);
+  /// The offset in elements; the constant part apart, so that it becomes a displacement.
+  ir::Affine offset_of(const ir::Buffer& buffer, std::span<const ir::Affine> indices) const;
+  llvm::Value* annotate(llvm::Value* access, ir::BufferId buffer);
+  llvm::Value* lane_numbers(llvm::Type* integer);
+  llvm::Value* combine_masks(llvm::Value* a, llvm::Value* b);
+
+  // emit_accumulators.cpp
+  void emit_acc(const Stmt& s);
+  void emit_accumulate(const Stmt& s);
+  void emit_finish(const Stmt& s);
+  llvm::Value* combine(const Stmt& acc, llvm::Value* a, llvm::Value* b);
+
+  // emit_mma.cpp
+  void emit_mma(const Stmt& s);
+
+  struct Place {
+    llvm::Value* pointer = nullptr;
+    llvm::MDNode* scope = nullptr;
+    llvm::MDNode* others = nullptr;
+    std::int64_t row_stride = 0;  // tile: elements from row to row
+  };
+  struct Accumulator {
+    const Stmt* stmt = nullptr;
+    llvm::AllocaInst* slot = nullptr;
+    bool per_iteration = false;  // declared inside the vector loop: each lane is an accumulator of its own
+  };
+  struct Variable {
+    Index index;
+    std::uint32_t depth = 0;  // order of definition: outer variables first
+  };
+
+  llvm::IRBuilderBase& b_;
+  llvm::Module& module_;
+  const ir::Kernel& kernel_;
+  const ir::Target& target_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* task_ = nullptr;
+  llvm::Value* status_ = nullptr;
+  std::vector<Place> places_;
+  std::vector<Variable> variables_;
+  std::vector<Register> scalars_;
+  std::vector<Accumulator> accumulators_;
+  std::uint32_t next_depth_ = 0;
+  std::int64_t lanes_ = 1;         // width of the vector loop around this point, else 1
+  llvm::Value* mask_ = nullptr;    // null: every lane runs
+};
+
+}  // namespace burin::codegen

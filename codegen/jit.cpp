@@ -1,0 +1,156 @@
+// Objects become callable: sections of one module lie in one mapping, within reach of 32-bit displacements.
+#include <llvm/ExecutionEngine/RTDyldMemoryManager.h>
+#include <llvm/ExecutionEngine/RuntimeDyld.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include "base/check.h"
+#include "codegen/codegen.h"
+#include "codegen/module.h"
+
+namespace burin::codegen {
+
+namespace {
+
+/// One mapping per object: code first, then constants; writable until sealed.
+class Memory final : public llvm::RTDyldMemoryManager {
+ public:
+  ~Memory() override {
+    if (base_ != nullptr) munmap(base_, size_);
+  }
+  bool needsToReserveAllocationSpace() override { return true; }
+  void reserveAllocationSpace(std::uintptr_t code, llvm::Align code_align, std::uintptr_t constants,
+                              llvm::Align constants_align, std::uintptr_t data, llvm::Align data_align) override {
+    const std::size_t slack = code_align.value() + constants_align.value() + data_align.value();
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    auto pages = [&](std::size_t bytes) { return (bytes + page - 1) / page * page; };
+    // Room beyond the sums, as sections are aligned one by one.
+    code_size_ = pages(code + slack + 4096);
+    size_ = code_size_ + pages(constants + data + slack + 64 * 64);
+    void* map = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    BURIN_CHECK(map != MAP_FAILED, "no memory for machine code");
+    base_ = static_cast<std::uint8_t*>(map);
+    code_end_ = base_;
+    data_end_ = base_ + code_size_;
+  }
+  std::uint8_t* allocateCodeSection(std::uintptr_t size, unsigned align, unsigned, llvm::StringRef) override {
+    return take(&code_end_, base_ + code_size_, size, align);
+  }
+  std::uint8_t* allocateDataSection(std::uintptr_t size, unsigned align, unsigned, llvm::StringRef, bool) override {
+    return take(&data_end_, base_ + size_, size, align);
+  }
+  bool finalizeMemory(std::string*) override {
+    return mprotect(base_, code_size_, PROT_READ | PROT_EXEC) != 0 ||
+           mprotect(base_ + code_size_, size_ - code_size_, PROT_READ) != 0;
+  }
+  // Nothing throws through a kernel.
+  void registerEHFrames(std::uint8_t*, std::uint64_t, std::size_t) override {}
+  void deregisterEHFrames() override {}
+  std::uint64_t getSymbolAddress(const std::string& name) override {
+    if (name == "burin_report_index") return reinterpret_cast<std::uint64_t>(&burin_report_index);
+    if (name == "memcpy") return reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memcpy));
+    if (name == "memmove") return reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, const void*, std::size_t)>(&std::memmove));
+    if (name == "memset") return reinterpret_cast<std::uint64_t>(static_cast<void* (*)(void*, int, std::size_t)>(&std::memset));
+    BURIN_CHECK(false, "machine code refers to " + name);
+    return 0;
+  }
+
+ private:
+  static std::uint8_t* take(std::uint8_t** next, std::uint8_t* end, std::size_t size, std::size_t align) {
+    const auto at = (reinterpret_cast<std::uintptr_t>(*next) + align - 1) / align * align;
+    *next = reinterpret_cast<std::uint8_t*>(at + size);
+    BURIN_CHECK(*next <= end, "machine code outgrew its mapping");
+    return reinterpret_cast<std::uint8_t*>(at);
+  }
+  std::uint8_t* base_ = nullptr;
+  std::uint8_t *code_end_ = nullptr, *data_end_ = nullptr;
+  std::size_t size_ = 0, code_size_ = 0;
+};
+
+/// The entry points of one object, in the order of `symbols`.
+std::vector<BurinKernel> link(const std::string& object, const std::vector<std::string>& symbols, Memory& memory) {
+  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
+      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernels"));
+  if (!file) BURIN_CHECK(false, llvm::toString(file.takeError()));
+  llvm::RuntimeDyld linker(memory, memory);
+  linker.loadObject(**file);
+  BURIN_CHECK(!linker.hasError(), linker.getErrorString().str());
+  linker.finalizeWithMemoryManagerLocking();
+  BURIN_CHECK(!linker.hasError(), linker.getErrorString().str());
+  std::vector<BurinKernel> entries;
+  for (const std::string& symbol : symbols) {
+    const llvm::JITEvaluatedSymbol found = linker.getSymbol(symbol);
+    BURIN_CHECK(found.getAddress() != 0, "no machine code for " + symbol);
+    entries.push_back(reinterpret_cast<BurinKernel>(found.getAddress()));
+  }
+  return entries;
+}
+
+class LinkedModule final : public Module {
+ public:
+  std::span<const BurinKernel> entries() const override { return entries_; }
+
+  std::vector<BurinKernel> entries_;
+  std::vector<std::unique_ptr<Memory>> memories_;
+};
+
+std::int64_t weight(const ir::Block& block) {
+  std::int64_t sum = 0;
+  for (const ir::Stmt& s : block) {
+    const bool copies = s.kind == ir::StmtKind::loop && s.loop_kind == ir::LoopKind::unroll && s.hi.size() == 1;
+    const std::int64_t times = copies && s.hi[0].is_constant() ? std::max<std::int64_t>(s.hi[0].constant - s.lo.constant, 1) : 1;
+    sum += 1 + times * weight(s.body);
+  }
+  return sum;
+}
+
+/// Kernels of about equal total weight per part; each part lists positions in `kernels`, in order.
+std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> kernels, std::size_t parts) {
+  std::vector<std::size_t> order(kernels.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::int64_t> weights;
+  for (const ir::Kernel* kernel : kernels) weights.push_back(20 + weight(kernel->body));
+  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return weights[i]; });
+  std::vector<std::vector<std::size_t>> result(std::max<std::size_t>(1, std::min(parts, kernels.size())));
+  std::vector<std::int64_t> loads(result.size());
+  for (std::size_t i : order) {
+    const std::size_t least = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
+    result[least].push_back(i);
+    loads[least] += weights[i];
+  }
+  for (auto& part : result) std::ranges::sort(part);
+  return result;
+}
+
+}  // namespace
+
+std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads) {
+  auto module = std::make_shared<LinkedModule>();
+  module->entries_.resize(kernels.size());
+  if (kernels.empty()) return module;
+  const auto parts = split(kernels, static_cast<std::size_t>(std::max(num_threads, 1)));
+  for (std::size_t i = 0; i < parts.size(); ++i) module->memories_.push_back(std::make_unique<Memory>());
+  auto compile_part = [&](std::size_t p) {
+    std::vector<const ir::Kernel*> own;
+    for (std::size_t i : parts[p]) own.push_back(kernels[i]);
+    std::vector<std::string> symbols;
+    const std::string object = compile_to_object(own, target, &symbols);
+    const std::vector<BurinKernel> entries = link(object, symbols, *module->memories_[p]);
+    for (std::size_t i = 0; i < own.size(); ++i) module->entries_[parts[p][i]] = entries[i];
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t p = 1; p < parts.size(); ++p) threads.emplace_back(compile_part, p);
+  compile_part(0);
+  for (std::thread& thread : threads) thread.join();
+  return module;
+}
+
+}  // namespace burin::codegen

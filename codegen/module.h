@@ -1,0 +1,37 @@
+// Kernels -> LLVM module -> bytes: the stages that compile() and the emit_* views share. Private to codegen/.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/kernel/kernel.h"
+#include "ir/target.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class raw_pwrite_stream;
+class TargetMachine;
+}  // namespace llvm
+
+namespace burin::codegen {
+
+enum class FileKind { object, assembly };
+
+/// For exactly the features that the target names, whatever the host is.
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const ir::Target& target);
+
+/// One function per kernel; symbols[i] is the name of kernels[i]: the kernel's own, made unique and plain.
+std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::TargetMachine& machine,
+                                           std::span<const ir::Kernel* const> kernels, const ir::Target& target,
+                                           std::vector<std::string>* symbols);
+/// A short list of passes: kernels are vectors and unrolled loops already. Never changes what is rounded when.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine);
+void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out, FileKind kind);
+
+/// All of the above.
+std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
+                              std::vector<std::string>* symbols);
+
+}  // namespace burin::codegen

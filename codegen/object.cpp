@@ -1,0 +1,103 @@
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+
+#include "base/check.h"
+#include "codegen/codegen.h"
+#include "codegen/module.h"
+
+namespace burin::codegen {
+
+namespace {
+
+// Features, never a CPU name: a hypervisor may report the wrong one, and a narrowed target must stay narrow.
+std::string feature_string(const ir::Target& target) {
+  std::string features =
+      "+cx16,+sahf,+sse3,+ssse3,+sse4.1,+sse4.2,+popcnt,+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+lzcnt,+movbe";
+  if (target.isa >= ir::Isa::avx512) features += ",+avx512f,+avx512cd,+avx512bw,+avx512dq,+avx512vl,+evex512";
+  if (target.isa >= ir::Isa::avx512_bf16) features += ",+avx512bf16";
+  if (target.isa >= ir::Isa::amx) features += ",+amx-tile,+amx-bf16";
+  return features;
+}
+
+}  // namespace
+
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const ir::Target& target) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+  const llvm::Triple triple("x86_64-unknown-linux-gnu");
+  std::string problem;
+  const llvm::Target* backend = llvm::TargetRegistry::lookupTarget(triple, problem);
+  BURIN_CHECK(backend != nullptr, problem);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // no product and sum of the user's is ever fused
+  options.NoTrappingFPMath = true;
+  options.EmitAddrsig = false;
+  return std::unique_ptr<llvm::TargetMachine>(backend->createTargetMachine(
+      triple, "x86-64", feature_string(target), options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default, true));
+}
+
+void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out, FileKind kind) {
+  llvm::legacy::PassManager passes;
+  const bool failed =
+      machine.addPassesToEmitFile(passes, out, nullptr,
+                                  kind == FileKind::object ? llvm::CodeGenFileType::ObjectFile
+                                                           : llvm::CodeGenFileType::AssemblyFile);
+  BURIN_CHECK(!failed, "the backend does not write this kind of file");
+  passes.run(module);
+}
+
+std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
+                              std::vector<std::string>* symbols) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
+  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, symbols);
+  optimize(*module, *machine);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  emit_file(*module, *machine, out, FileKind::object);
+  return {bytes.data(), bytes.size()};
+}
+
+std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
+  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, nullptr);
+  optimize(*module, *machine);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  module->print(out, nullptr);
+  return text;
+}
+
+std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
+  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, nullptr);
+  optimize(*module, *machine);
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream out(bytes);
+  emit_file(*module, *machine, out, FileKind::assembly);
+  return {bytes.data(), bytes.size()};
+}
+
+std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  return compile_to_object(kernels, target, nullptr);
+}
+
+std::string backend_version() { return "LLVM " LLVM_VERSION_STRING; }
+
+}  // namespace burin::codegen
