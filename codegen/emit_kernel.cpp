@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "codegen/emit/elementwise.h"

@@ -147,18 +147,21 @@ void KernelEmitter::emit_vector(const Stmt& s) {
 
   llvm::Value* lo = evaluate(s.lo).uniform;
   llvm::Value* hi = upper_bound(s);
-  llvm::Value* count = b_.CreateSub(hi, lo, "", false, true);
-  // Rounded down to whole groups; a negative count stays below lo.
-  llvm::Value* whole = b_.CreateAdd(
-      lo, s.width == (s.width & -s.width) ? b_.CreateAnd(count, i64(-s.width))
-                                          : b_.CreateMul(b_.CreateSDiv(count, i64(s.width)), i64(s.width)), "whole");
+  llvm::Value* whole;  // where the full groups end; not before lo
+  if (known_lo && known_hi && constant) {
+    whole = i64(*known_lo + std::max<std::int64_t>(*known_hi - *known_lo, 0) / s.width * s.width);
+  } else {
+    llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo, "", false, true), i64(0));
+    const bool power_of_two = (s.width & (s.width - 1)) == 0;
+    llvm::Value* groups = power_of_two ? b_.CreateAnd(count, i64(-s.width))
+                                       : b_.CreateMul(b_.CreateUDiv(count, i64(s.width)), i64(s.width));
+    whole = b_.CreateAdd(lo, groups, "", false, true);
+  }
   counted(lo, whole, s.width, "v", [&](llvm::Value* first) { emit_group(s, first, nullptr); });
-  // After an empty loop with hi < lo nothing is left either.
-  llvm::Value* tail = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, whole, lo);
-  guarded(b_.CreateICmpSLT(tail, hi), [&] {
-    llvm::Value* left = b_.CreateTrunc(b_.CreateSub(hi, tail), b_.getInt32Ty());
+  guarded(b_.CreateICmpSLT(whole, hi), [&] {
+    llvm::Value* left = b_.CreateTrunc(b_.CreateSub(hi, whole), b_.getInt32Ty());
     llvm::Value* lefts = b_.CreateVectorSplat(static_cast<unsigned>(s.width), left);
-    emit_group(s, tail, b_.CreateICmpSLT(lane_numbers(lefts->getType()), lefts));
+    emit_group(s, whole, b_.CreateICmpSLT(lane_numbers(lefts->getType()), lefts));
   });
 }
 

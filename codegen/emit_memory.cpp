@@ -124,54 +124,54 @@ void KernelEmitter::store_lanes(ir::BufferId buffer, const Index& offset, std::i
   annotate(b_.CreateMaskedScatter(value, pointers, align, mask), buffer);
 }
 
+/// As it lies in memory: *pointer where the condition holds, else `otherwise`. The address need not be good otherwise.
+llvm::Value* KernelEmitter::load_guarded(ir::BufferId buffer, const Index& offset, std::int64_t constant,
+                                         llvm::Value* condition, llvm::Value* otherwise) {
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* read = llvm::BasicBlock::Create(context, "read", function_);
+  auto* after = llvm::BasicBlock::Create(context, "after", function_);
+  b_.CreateCondBr(condition, read, after);
+  b_.SetInsertPoint(read);
+  llvm::Value* loaded = load_uniform(buffer, offset, constant);
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  llvm::PHINode* result = b_.CreatePHI(loaded->getType(), 2);
+  result->addIncoming(otherwise, before);
+  result->addIncoming(loaded, read);
+  return result;
+}
+
 void KernelEmitter::emit_load(const Stmt& s) {
   const ir::Buffer& buffer = kernel_.buffers[s.buffer.index];
-  bool varying_condition = false;
-  llvm::Value* condition = all_hold(s.conditions, &varying_condition);
   const ir::Affine affine = offset_of(buffer, s.indices);
   const Index offset = evaluate(affine, false);
-  const bool varying = !offset.is_uniform() || varying_condition;
-  Register otherwise;
-  if (!s.args.empty() && s.args[0].valid()) otherwise = get(s.args[0]);
-  BURIN_CHECK(condition == nullptr || otherwise.value != nullptr, "a conditional load says what it gives otherwise");
-
-  // An address that every lane shares is read once, behind a branch where it may be out of bounds.
-  const bool unsafe = condition != nullptr || (mask_ != nullptr && buffer.space != ir::Space::tile);
-  if (offset.is_uniform() && !varying_condition) {
-    if (!unsafe || (condition == nullptr && mask_ != nullptr)) {
-      // Some lane of the group runs, or the block would not: the address is good.
-      return set(s.result, from_memory(load_uniform(s.buffer, offset, affine.constant), buffer.dtype, false));
-    }
-    llvm::Value* fallback = otherwise.varying ? nullptr : storable(otherwise);
-    llvm::LLVMContext& context = module_.getContext();
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    auto* read = llvm::BasicBlock::Create(context, "read", function_);
-    auto* after = llvm::BasicBlock::Create(context, "after", function_);
-    if (fallback == nullptr) fallback = llvm::Constant::getNullValue(memory_type(buffer.dtype));
-    before = b_.GetInsertBlock();
-    b_.CreateCondBr(condition, read, after);
-    b_.SetInsertPoint(read);
-    llvm::Value* loaded = load_uniform(s.buffer, offset, affine.constant);
-    b_.CreateBr(after);
-    b_.SetInsertPoint(after);
-    llvm::PHINode* phi = b_.CreatePHI(loaded->getType(), 2);
-    phi->addIncoming(fallback, before);
-    phi->addIncoming(loaded, read);
-    Register result = from_memory(phi, buffer.dtype, false);
-    if (otherwise.varying) {
-      result = spread(result);
-      Register other = otherwise;
-      if (is_half(buffer.dtype)) other = {storable(other), other.dtype, true, false};
-      result.value = b_.CreateSelect(condition, result.value, other.value);
-    }
-    return set(s.result, result);
+  bool varying_condition = false;
+  llvm::Value* condition = all_hold(s.conditions, &varying_condition);
+  if (condition == nullptr) {
+    // A group runs only if some lane does, so an address that all lanes share is good.
+    const bool uniform = offset.is_uniform();
+    llvm::Value* loaded = uniform ? load_uniform(s.buffer, offset, affine.constant)
+                                  : load_lanes(s.buffer, offset, affine.constant, mask_);
+    return set(s.result, from_memory(loaded, buffer.dtype, !uniform));
   }
-  if (condition != nullptr && !varying_condition) condition = spread(condition);
-  llvm::Value* mask = combine_masks(mask_, condition);
-  llvm::Value* loaded = offset.is_uniform() ? load_lanes(s.buffer, {offset.uniform, 0, expand({i64(0)})}, affine.constant, mask)
-                                            : load_lanes(s.buffer, offset, affine.constant, mask);
-  if (condition != nullptr) loaded = b_.CreateSelect(condition, loaded, storable(spread(otherwise)));
-  set(s.result, from_memory(loaded, buffer.dtype, varying));
+  BURIN_CHECK(!s.args.empty(), "a conditional load says what it gives otherwise");
+  const Register otherwise = get(s.args[0]);
+  if (offset.is_uniform() && !varying_condition && !otherwise.varying) {
+    llvm::Value* value = load_guarded(s.buffer, offset, affine.constant, condition, storable(otherwise));
+    return set(s.result, from_memory(value, buffer.dtype, false));
+  }
+  llvm::Value* lanes = varying_condition ? condition : spread(condition);
+  llvm::Value* loaded;
+  if (offset.is_uniform()) {
+    llvm::Value* any = b_.CreateOrReduce(combine_masks(mask_, lanes));
+    llvm::Value* zero = llvm::Constant::getNullValue(memory_type(buffer.dtype));
+    loaded = spread(load_guarded(s.buffer, offset, affine.constant, any, zero));
+  } else {
+    loaded = load_lanes(s.buffer, offset, affine.constant, combine_masks(mask_, lanes));
+  }
+  loaded = b_.CreateSelect(lanes, loaded, storable(spread(otherwise)));
+  set(s.result, from_memory(loaded, buffer.dtype, true));
 }
 
 void KernelEmitter::emit_store(const Stmt& s) {

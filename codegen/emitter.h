@@ -108,6 +108,8 @@ class KernelEmitter {
   void emit_load(const Stmt& s);
   void emit_store(const Stmt& s);
   llvm::Value* load_uniform(ir::BufferId buffer, const Index& offset, std::int64_t constant);
+  llvm::Value* load_guarded(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* condition,
+                            llvm::Value* otherwise);
   llvm::Value* load_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* mask);
   void store_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* value, llvm::Value* mask);
   llvm::Value* address(ir::BufferId buffer, llvm::Value* offset, std::int64_t constant);
