@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/check.h"
 #include "codegen/emit/elementwise.h"
@@ -83,7 +84,10 @@ void KernelEmitter::emit_bind(const Stmt& s) {
   llvm::Value* index = is_signed_int(r.dtype) ? b_.CreateSExt(r.value, wide) : b_.CreateZExt(r.value, wide);
   llvm::Value* zero = llvm::Constant::getNullValue(wide);
   llvm::Value* extent = llvm::ConstantInt::getSigned(wide, s.extent);
-  const bool huge_unsigned = r.dtype == DType::u64;  // reads as negative in i64, but is too large
+  if (r.dtype == DType::u64) {  // beyond any extent, not below zero
+    llvm::Value* largest = llvm::ConstantInt::get(wide, static_cast<std::uint64_t>(INT64_MAX));
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index, largest);
+  }
   if (s.mode == ir::IndexMode::error) {
     llvm::Value* bad = b_.CreateICmpUGE(index, extent);
     if (r.varying && mask_ != nullptr) bad = b_.CreateAnd(bad, mask_);
@@ -95,8 +99,8 @@ void KernelEmitter::emit_bind(const Stmt& s) {
     index = b_.CreateSelect(b_.CreateICmpUGE(index, extent), zero, index);
   } else {
     llvm::Value* last = llvm::ConstantInt::getSigned(wide, s.extent - 1);
-    if (!huge_unsigned) index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, zero);
-    index = b_.CreateBinaryIntrinsic(huge_unsigned ? llvm::Intrinsic::umin : llvm::Intrinsic::smin, index, last);
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, zero);
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last);
   }
   Index& target = variables_[s.var.index].index;
   target = r.varying ? Index{i64(0), 0, index} : Index{index, 0, nullptr};

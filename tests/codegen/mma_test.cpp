@@ -1,0 +1,145 @@
+// Matrix tiles: machine code against the interpreter, and the instructions that a micro-kernel must consist of.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "ir/kernel/interpreter.h"
+#include "tests/codegen/machine.h"
+
+namespace burin::test {
+namespace {
+
+using ir::Kernel;
+using ir::Literal;
+
+struct Shape2 {
+  int rows, columns, depth;
+};
+
+/// c = c0 + a b over packed panels: a[k, r], b[k, j].
+std::string packed(const char* tile, const char* operand, Shape2 s, int width, const char* bound = nullptr) {
+  const std::string depth = std::to_string(s.depth);
+  return fmt::format(R"(kernel @mma(in a: {1}[{4},{2}], in b: {1}[{4},{3}], inout c: {0}[{2},{3}]) tasks (t in 2) {{
+  tile acc: {0}[{2},{3}]
+  for r in 0..{2} unroll {{
+    for j in 0..{3} vector {5} {{
+      %0 = load c[r, j]
+      store acc[r, j], %0
+    }}
+  }}
+  mma acc[r, j] += a[k, r] * b[k, j] for k in 0..{6}
+  for r in 0..{2} unroll {{
+    for j in 0..{3} vector {5} {{
+      %1 = load acc[r, j]
+      store c[r, j], %1 if 0 - t >= 0
+    }}
+  }}
+}})", tile, operand, s.rows, s.columns, s.depth, width, bound == nullptr ? depth : bound);
+}
+
+void compare(const std::string& text) {
+  SCOPED_TRACE(text);
+  const Kernel kernel = ir::parse_kernel(text);
+  std::vector<Literal> given;
+  for (std::size_t i = 0; i < kernel.num_params(); ++i) {
+    Literal x = small_numbers({kernel.buffers[i].dtype, Shape::of(kernel.buffers[i].span())}, i);
+    for (std::int64_t j = 0; j < x.type().size(); ++j) x.set(j, x.at(j) * 0.37 + 0.011 * static_cast<double>(j % 5));
+    given.push_back(x);
+  }
+  std::vector<Literal> expected = given;
+  std::vector<std::byte*> pointers;
+  for (Literal& literal : expected) pointers.push_back(literal.mutable_raw().data());
+  ir::KernelRunner(kernel).run(pointers);
+  for (const ir::Target& target : runnable_targets()) {
+    std::vector<Literal> found = given;
+    run(kernel, target, found);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      EXPECT_EQ(difference(found[i], expected[i]), "") << kernel.buffers[i].name << " on " << label(target);
+  }
+}
+
+TEST(CodegenMma, packed_panels) {
+  for (Shape2 s : {Shape2{14, 32, 33}, {6, 16, 7}, {8, 48, 5}, {1, 64, 9}, {3, 5, 3}, {5, 1, 4}, {1, 1, 1}, {4, 24, 2}, {2, 17, 3}}) {
+    for (const char* operand : {"f32", "bf16", "f16"}) compare(packed("f32", operand, s, 16));
+    compare(packed("f64", "f64", s, 8));
+    compare(packed("f64", "f32", s, 16));
+  }
+}
+
+TEST(CodegenMma, depth_that_depends_on_the_task) {
+  compare(packed("f32", "f32", {6, 16, 9}, 16, "4*t"));
+  compare(packed("f32", "f32", {6, 16, 9}, 16, "9 - 9*t"));
+}
+
+TEST(CodegenMma, operands_as_they_lie_in_any_layout) {
+  const char* text = R"(kernel @mma(in a: f32[6,9], in b: f32[9,16] strides [{},{}], out c: f32[6,16]) {{
+  tile acc: f32[6,16]
+  %z = constant 0.5 : f32
+  for r in 0..6 unroll {{
+    for j in 0..16 vector 8 {{
+      store acc[r, j], %z
+    }}
+  }}
+  for half in 0..3 {{
+    mma acc[r, j] += a[r, k + 3*half] * b[k + 3*half, j] for k in 0..3
+  }}
+  for r in 0..6 unroll {{
+    for j in 0..16 unroll {{
+      %1 = load acc[r, j]
+      store c[r, j], %1
+    }}
+  }}
+}})";
+  compare(fmt::format(fmt::runtime(text), 16, 1));
+  compare(fmt::format(fmt::runtime(text), 1, 9));
+  compare(fmt::format(fmt::runtime(text), 0, 1));
+}
+
+TEST(CodegenMma, an_edge_is_written_through_a_mask) {
+  compare(R"(kernel @edge(in a: f32[9,6], in b: f32[9,32], out c: f32[4,45]) tasks (t in 2) {
+  tile acc: f32[6,32]
+  %z = constant 0 : f32
+  for r in 0..6 unroll {
+    for j in 0..32 vector 16 {
+      store acc[r, j], %z
+    }
+  }
+  mma acc[r, j] += a[k, r] * b[k, j] for k in 0..9
+  for r in 0..min(6, 4 - 3*t) unroll {
+    for j in 0..min(32, 45 - 32*t) vector 16 {
+      %1 = load acc[r, j]
+      store c[r, j + 32*t], %1
+    }
+  }
+})");
+}
+
+std::string assembly(const std::string& text, const ir::Target& target) {
+  const Kernel kernel = ir::parse_kernel(text);
+  const Kernel* kernels[] = {&kernel};
+  return codegen::emit_assembly(kernels, target);
+}
+
+std::size_t count(const std::string& text, std::string_view word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+TEST(CodegenMma, avx512_micro_kernel_stays_in_registers) {
+  const std::string text = assembly(packed("f32", "f32", {14, 32, 256}, 16), avx512_target());
+  std::size_t fused = 0;
+  for (std::size_t at = text.find("vfmadd"); at != std::string::npos; at = text.find("vfmadd", at + 1))
+    fused += text.substr(at, text.find('\n', at) - at).find("%zmm") != std::string::npos;
+  EXPECT_EQ(fused, 28u);
+  EXPECT_EQ(count(text, "%rsp"), 0u) << text;
+}
+
+TEST(CodegenMma, avx2_micro_kernel_stays_in_registers) {
+  const std::string text = assembly(packed("f32", "f32", {6, 16, 256}, 8), avx2_target());
+  EXPECT_EQ(count(text, "vfmadd"), 12u);
+  EXPECT_EQ(count(text, "%rsp"), 0u) << text;
+  EXPECT_EQ(count(text, "%zmm"), 0u);
+}
+
+}  // namespace
+}  // namespace burin::test
