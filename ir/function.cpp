@@ -61,7 +61,6 @@ class ProgramHasher {
     for (ValueId result : f.results()) hasher.add(result.index);
   }
 
- private:
   void add(Hasher& hasher, const AttrValue& value) {
     hasher.add(value.index());
     std::visit(
@@ -80,6 +79,7 @@ class ProgramHasher {
         value);
   }
 
+ private:
   void add_body(Hasher& hasher, const Function& body) {
     auto found = known_.find(&body);
     if (found == known_.end()) {
@@ -132,6 +132,8 @@ class Comparison {
 }  // namespace
 
 void Function::hash(Hasher& hasher) const { ProgramHasher().add(hasher, *this); }
+
+void hash_attribute(Hasher& hasher, const AttrValue& value) { ProgramHasher().add(hasher, value); }
 
 bool same_program(const Function& a, const Function& b) { return Comparison().same(a, b); }
 

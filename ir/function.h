@@ -114,6 +114,9 @@ class Function {
 /// locations aside.
 bool same_program(const Function& a, const Function& b);
 
+/// Adds one attribute to a hash; bodies by their structure.
+void hash_attribute(Hasher& hasher, const AttrValue& value);
+
 /// How often each value is used, results of the function included.
 std::vector<std::uint32_t> use_counts(const Function& f);
 

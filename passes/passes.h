@@ -5,9 +5,19 @@
 
 namespace burin::passes {
 
+/// Replaces call, composite, custom_jvp, custom_vjp, checkpoint and fusion ops by their bodies, down to the last.
+ir::Function inline_calls(const ir::Function& f);
+/// Applies the rewrites of passes/simplify until nothing changes; drops stop_gradient.
+ir::Function simplify(const ir::Function& f);
 /// Evaluates ops whose operands are constants: those that round exactly (arithmetic, compare, select, convert, integers,
 /// movement), never a function that machine code computes in its own way, a dot or a sum of floats. A splat stays one;
 /// other results are made only up to 64 KiB, and never by repeating stored elements.
 ir::Function fold_constants(const ir::Function& f);
+/// One op for each (op, operands, attributes); ordered ops stay apart.
+ir::Function eliminate_common(const ir::Function& f);
+/// argmax and argmin in terms of reductions of values and of indices.
+ir::Function decompose(const ir::Function& f);
+/// Without the ops that no result and no ordered op needs.
+ir::Function remove_dead(const ir::Function& f);
 
 }  // namespace burin::passes

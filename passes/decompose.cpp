@@ -1,0 +1,52 @@
+#include "ir/builder.h"
+#include "passes/passes.h"
+
+namespace burin::passes {
+namespace {
+
+using namespace ir;
+
+// The least index at which x equals its extremum or is NaN (any NaN beats every number).
+ValueId first_extreme_index(Builder& b, ValueId x, std::int64_t axis, DType dtype, Op reduction) {
+  const Type type = b.type(x);
+  Ints kept;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(type.rank()); ++i)
+    if (i != axis) kept.push_back(i);
+  const ValueId extreme = b.reduce(reduction, x, {axis});
+  ValueId hit = b.eq(x, b.broadcast(extreme, type.shape, kept));
+  if (is_float(type.dtype)) hit = b.bit_or(hit, b.ne(x, x));
+  const std::int64_t extent = type.shape[static_cast<std::size_t>(axis)];
+  const ValueId ids = b.iota(DType::i64, type.shape, axis);
+  const ValueId none = b.constant(Literal::splat(type.shape, Literal::scalar_int(DType::i64, extent - 1)));
+  return b.convert(b.reduce(Op::reduce_min, b.select(hit, ids, none), {axis}), dtype);
+}
+
+}  // namespace
+
+Function decompose(const Function& f) {
+  Builder b(f.name());
+  std::vector<ValueId> map(f.num_values()), operands;
+  for (ValueId arg : f.args()) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
+  f.for_each_op([&](OpId op) {
+    operands.clear();
+    for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
+    b.set_location(f.location(op));
+    if (f.kind(op) == Op::argmax) {
+      const auto a = f.attrs<Op::argmax>(op);
+      map[f.result(op).index] = first_extreme_index(b, operands[0], a.axis, a.dtype, Op::reduce_max);
+      return;
+    }
+    if (f.kind(op) == Op::argmin) {
+      const auto a = f.attrs<Op::argmin>(op);
+      map[f.result(op).index] = first_extreme_index(b, operands[0], a.axis, a.dtype, Op::reduce_min);
+      return;
+    }
+    const ValueId first = b.append_copy(f, op, operands);
+    for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
+  });
+  std::vector<ValueId> results;
+  for (ValueId result : f.results()) results.push_back(map[result.index]);
+  return b.finish(std::move(results));
+}
+
+}  // namespace burin::passes

@@ -1,0 +1,61 @@
+// The clusters that fuse forms, and the questions it asks while forming them.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "ir/function.h"
+
+namespace burin::passes::fusion {
+
+using namespace ir;
+using ClusterId = Id<struct ClusterTag>;
+
+enum class Kind : std::uint8_t { loop, rows, matmul, scatter, barrier, constant };
+std::string_view name(Kind kind);
+
+struct Cluster {
+  Kind kind = Kind::loop;
+  std::vector<ValueId> values;  // what it must compute: results of anchors and materialised values, in program order
+};
+
+class Clusters {
+ public:
+  explicit Clusters(const Function& f);
+
+  const Function& f;
+  std::vector<Cluster> all;
+
+  /// The cluster that computes a materialised value; invalid for arguments and expressions.
+  ClusterId of(ValueId v) const { return of_[v.index]; }
+  bool materialised(ValueId v) const { return materialised_[v.index]; }
+  void materialise(ValueId v) { materialised_[v.index] = true; }
+  /// Args, materialised values and results of anchors: where expressions end.
+  bool is_leaf(ValueId v) const { return f.is_arg(v) || materialised_[v.index]; }
+  /// The leaves that the expression of v reads, v itself taken apart even when it is materialised.
+  const std::vector<ValueId>& leaves(ValueId v);
+
+  ClusterId open(Kind kind);
+  void add(ClusterId cluster, ValueId v);
+  /// Would `cluster` come to depend on itself if it computed v too?
+  bool would_cycle(ClusterId cluster, ValueId v);
+  /// Would the two, made one, depend on themselves?
+  bool would_cycle(ClusterId a, ClusterId b);
+  void merge(ClusterId into, ClusterId from);
+  /// The function that computes the cluster's values (and `extra`, when valid) from its leaves; values used outside are its results.
+  Function body(ClusterId cluster, ValueId extra, const std::string& name, std::vector<ValueId>* args, std::vector<ValueId>* results);
+  bool used_outside(ClusterId cluster, ValueId v);
+
+ private:
+  bool reaches(ClusterId from, const std::set<ClusterId>& targets);
+  std::vector<ClusterId> of_;
+  std::vector<bool> materialised_;
+  std::vector<std::vector<OpId>> users_;
+  std::vector<bool> is_result_;
+  std::vector<std::vector<ValueId>> leaves_;
+  std::vector<bool> leaves_known_;
+};
+
+}  // namespace burin::passes::fusion

@@ -1,0 +1,25 @@
+// Decides what each kernel computes: @trace ops become `fusion` ops, one per kernel (or kernel pair).
+//
+// Anchors are the ops that cannot be computed element by element at their users: reductions, dots, scatters. Everything else is
+// an expression, computed again where it is used, unless it is materialised: a result, an operand that must lie in memory, or a
+// value that reads several large arrays for several users. Materialised values join the kernel of an anchor that they follow
+// from (a dot's epilogue, a row of reductions) or become loops.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+
+namespace burin::passes {
+
+struct FuseOptions {
+  bool enabled = true;  // false: one kernel per op
+};
+
+/// @trace (calls inlined, canonical) -> @fused: only fusion, optimization_barrier and large constants remain at the top.
+ir::Function fuse(const ir::Function& f, const FuseOptions& options = {});
+
+/// One line per op of a fused function: which kernel it is in and with what, or why it is alone.
+std::string explain_fusion(const ir::Function& fused);
+
+}  // namespace burin::passes

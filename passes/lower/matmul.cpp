@@ -1,0 +1,449 @@
+// The matmul lowering: register tiles over blocks of a fixed grid, k in panels, B packed when its vectors are not in memory as
+// they are, epilogue on the tile. Loop order: task (batch, m block, n block), k panel, n tile, m tile.
+#include <algorithm>
+#include <map>
+
+#include "base/check.h"
+#include "passes/lower/lower.h"
+#include "passes/lower/matmul_plan.h"
+#include "passes/lower/nest.h"
+
+namespace burin::passes::lower {
+namespace {
+
+class MatmulEmitter {
+ public:
+  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops)
+      : body_(body), target_(target), plan_(plan), loops_(loops), tiles_(choose_tiles(loops, plan.compute, target)) {}
+
+  Lowering run();
+
+ private:
+  void emit_task();
+  void emit_panels(bool first_outer, bool last_outer);
+  void emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void pack_rhs(const Affine& panel_start, std::int64_t depth);
+  void emit_tile_row(const Affine& column_tile, std::int64_t columns, const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns,
+                 const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column);
+  std::vector<Affine> flats() const;
+  Affine flat_of(Dim dim) const;
+  /// For loops over tiles: f for each whole tile of the task's block, then for the rest when this block holds it.
+  void over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole, std::int64_t size,
+                  std::int64_t rest, const std::function<void(const Affine& tile, std::int64_t extent)>& f);
+  BufferId tile_buffer(std::int64_t rows, std::int64_t columns);
+  /// A variable over the inner loop of a class that stands for `expression`.
+  void stand_for(Dim dim, const Affine& expression);
+  std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
+  void compute_downstream();
+
+  const Function& body_;
+  const Target& target_;
+  const MatmulPlan& plan_;
+  const MatmulLoops& loops_;
+  const MatmulTiles tiles_;
+
+  LoweredKernel main_;
+  BlockBuilder b_{main_.kernel};
+  IndexSpace space_;
+  std::optional<ElementEmitter> emitter_;
+  std::vector<BufferId> args_, results_;
+  std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
+  Affine row_block_, column_block_;
+  bool pack_ = false, direct_lhs_ = true;
+  BufferId packed_, packed_lhs_, partial_;
+  std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
+  std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;
+};
+
+Affine MatmulEmitter::flat_of(Dim dim) const {
+  Affine flat;
+  std::int64_t stride = 1;
+  const auto positions = loops_.of(dim);
+  for (std::size_t i = positions.size(); i-- > 0;) {
+    flat = flat + loop_value_[positions[i]] * stride;
+    stride *= loops_.extents[positions[i]];
+  }
+  return flat;
+}
+
+std::vector<Affine> MatmulEmitter::flats() const {
+  return {flat_of(Dim::batch), flat_of(Dim::m), flat_of(Dim::n), flat_of(Dim::k)};
+}
+
+void MatmulEmitter::stand_for(Dim dim, const Affine& expression) {
+  const std::size_t i = loops_.of(dim).back();
+  const VarId var = b_.kernel().new_var("");
+  space_.declare(var, loops_.extents[i], i, expression);
+  loop_value_[i] = Affine(var);
+}
+
+BufferId MatmulEmitter::tile_buffer(std::int64_t rows, std::int64_t columns) {
+  return tile_buffers_.at({rows, columns});
+}
+
+void MatmulEmitter::over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole,
+                               std::int64_t size, std::int64_t rest,
+                               const std::function<void(const Affine&, std::int64_t)>& f) {
+  if (whole > 0) {
+    std::vector<Affine> bounds = {Affine(std::min(per_block, whole))};
+    if (blocks > 1 && whole < blocks * per_block) bounds.push_back(Affine(whole) - block * per_block);
+    b_.loop("", 0, bounds, LoopKind::serial, 1, [&](VarId i) {
+      space_.declare(i, std::min(per_block, whole));
+      f(block * per_block + Affine(i), size);
+    });
+  }
+  if (rest > 0) {
+    const auto last = [&] { f(Affine(whole), rest); };
+    if (blocks > 1)
+      b_.when({block - Affine(blocks - 1)}, last);
+    else
+      last();
+  }
+}
+
+// Vectors of n that lie in memory one after another are read where they are, unless a long walk over rows would wear out the
+// cache's sets; everything else is packed: [n tile][k][columns], missing columns filled with zeros.
+void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
+  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns,
+             [&](const Affine& tile, std::int64_t columns) {
+               const Affine slot = (tile - column_block_ * tiles_.column_block) * (tiles_.depth * tiles_.columns);
+               b_.loop("k", 0, {Affine(depth)}, LoopKind::serial, 1, [&](VarId k) {
+                 space_.declare(k, depth);
+                 b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+                   space_.declare(c, padded(columns));
+                   emitter_->enter();
+                   stand_for(Dim::k, panel_start + Affine(k));
+                   stand_for(Dim::n, tile * tiles_.columns + Affine(c));
+                   const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
+                   ScalarId value;
+                   if (padded(columns) == columns) {
+                     value = emitter_->emit(plan_.rhs, at);
+                   } else {
+                     const Affine inside[] = {Affine(columns - 1) - Affine(c)};
+                     value = emitter_->emit_under(plan_.rhs, at, inside);
+                   }
+                   if (body_.type(plan_.rhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
+                   b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + Affine(c))}, value);
+                   emitter_->leave();
+                 });
+               });
+             });
+}
+
+void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column) {
+  b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
+    space_.declare(r, rows);
+    b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+      space_.declare(c, columns);
+      emitter_->enter();
+      stand_for(Dim::m, row + Affine(r));
+      stand_for(Dim::n, column + Affine(c));
+      const Affine dot_flat = (flat_of(Dim::batch) * plan_.m.size() + flat_of(Dim::m)) * plan_.n.size() + flat_of(Dim::n);
+      const Index dot_index = Index::of_flat(body_.type(plan_.result).shape, dot_flat);
+      emitter_->set_hook([&](ValueId v, const Index& at) -> std::optional<ScalarId> {
+        if (v != plan_.result) return std::nullopt;
+        BURIN_CHECK(emitter_->flat(at) == dot_flat, "an epilogue that reads another element of the product");
+        const ScalarId value = b_.load(tile, {Affine(r), Affine(c)});
+        const DType dtype = body_.type(plan_.result).dtype;
+        return dtype == plan_.compute ? value : b_.let(Op::convert, {value}, dtype);
+      });
+      // Where each value made of the dot keeps this element.
+      std::map<ValueId, Index> where = {{plan_.result, dot_index}};
+      for (ValueId v : downstream_) {
+        const OpId op = body_.def(v);
+        const Shape& shape = body_.type(v).shape;
+        for (ValueId operand : body_.operands(op)) {
+          const auto found = where.find(operand);
+          if (found == where.end()) continue;
+          if (body_.kind(op) == Op::transpose) {
+            const Ints permutation = body_.attrs<Op::transpose>(op).permutation;
+            const std::vector<Affine> from = emitter_->dims(found->second);
+            std::vector<Affine> to;
+            for (std::int64_t axis : permutation) to.push_back(from[static_cast<std::size_t>(axis)]);
+            where[v] = Index::of_dims(shape, to);
+          } else if (body_.kind(op) == Op::reshape) {
+            where[v] = Index::of_flat(shape, emitter_->flat(found->second));
+          } else {
+            Index same = found->second;
+            same.shape = shape;
+            where[v] = same;
+          }
+          break;
+        }
+      }
+      for (std::size_t i = 0; i < body_.results().size(); ++i) {
+        const ValueId v = body_.results()[i];
+        emitter_->store(results_[i], where.at(v), emitter_->emit(v, where.at(v)));
+      }
+      emitter_->set_hook(nullptr);
+      emitter_->leave();
+    });
+  });
+}
+
+void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns,
+                              const Affine& panel_start, std::int64_t depth, bool first, bool last) {
+  const std::int64_t width = padded(columns);
+  const BufferId tile = tile_buffer(rows, width);
+  const Affine row = row_tile * tiles_.rows, column = column_tile * tiles_.columns;
+  const Affine slot = (row_tile - row_block_ * tiles_.row_block) * tiles_.column_block +
+                      (column_tile - column_block_ * tiles_.column_block);
+  const auto over_tile = [&](const std::function<void(const Affine& r, const Affine& c)>& f) {
+    b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
+      space_.declare(r, rows);
+      b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        space_.declare(c, width);
+        f(Affine(r), Affine(c));
+      });
+    });
+  };
+  const auto partial_at = [&](const Affine& r, const Affine& c) {
+    return std::vector<Affine>{space_.resolve(slot * (tiles_.rows * tiles_.columns) + r * tiles_.columns + c)};
+  };
+  over_tile([&](const Affine& r, const Affine& c) {
+    b_.store(tile, {r, c}, first ? b_.constant(plan_.compute, 0) : b_.load(partial_, partial_at(r, c)));
+  });
+  Stmt mma{.kind = StmtKind::mma};
+  mma.buffer = tile;
+  mma.row = b_.kernel().new_var("r");
+  mma.column = b_.kernel().new_var("c");
+  mma.depth = b_.kernel().new_var("k");
+  space_.declare(mma.row, rows);
+  space_.declare(mma.column, width);
+  space_.declare(mma.depth, depth);
+  mma.hi = {Affine(depth)};
+  stand_for(Dim::m, row + Affine(mma.row));
+  stand_for(Dim::n, column + Affine(mma.column));
+  stand_for(Dim::k, panel_start + Affine(mma.depth));
+  if (direct_lhs_) {
+    const Index at = operand_index(body_.type(plan_.lhs).shape, plan_.lhs_axes, plan_, flats(), *emitter_);
+    const auto place = find_place(body_, plan_.lhs, at, *emitter_);
+    mma.a = args_[place->arg];
+    mma.a_indices = {space_.resolve(place->offset)};
+  } else {
+    const Affine at = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * tiles_.depth) + Affine(mma.row, tiles_.depth) +
+                      Affine(mma.depth);
+    mma.a = packed_lhs_;
+    mma.a_indices = {space_.resolve(at)};
+  }
+  if (pack_) {
+    mma.b = packed_;
+    mma.b_indices = {space_.resolve((column_tile - column_block_ * tiles_.column_block) * (tiles_.depth * tiles_.columns) +
+                                    Affine(mma.depth, width) + Affine(mma.column))};
+  } else {
+    const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
+    const auto place = find_place(body_, plan_.rhs, at, *emitter_);
+    mma.b = args_[place->arg];
+    mma.b_indices = {space_.resolve(place->offset)};
+  }
+  if (depth > 0) b_.push(std::move(mma));
+  if (last)
+    finish_tile(tile, rows, columns, row, column);
+  else
+    over_tile([&](const Affine& r, const Affine& c) { b_.store(partial_, partial_at(r, c), b_.load(tile, {r, c})); });
+}
+
+void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last) {
+  emitter_->enter();
+  if (!direct_lhs_ && depth > 0)
+    over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
+               [&](const Affine& tile, std::int64_t rows) {
+                 const Affine slot = (tile - row_block_ * tiles_.row_block) * (tiles_.rows * tiles_.depth);
+                 b_.loop("r", 0, {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
+                   space_.declare(r, rows);
+                   b_.loop("k", 0, {Affine(depth)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
+                     space_.declare(k, depth);
+                     emitter_->enter();
+                     stand_for(Dim::m, tile * tiles_.rows + Affine(r));
+                     stand_for(Dim::k, panel_start + Affine(k));
+                     const Index at = operand_index(body_.type(plan_.lhs).shape, plan_.lhs_axes, plan_, flats(), *emitter_);
+                     ScalarId value = emitter_->emit(plan_.lhs, at);
+                     if (body_.type(plan_.lhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
+                     b_.store(packed_lhs_, {space_.resolve(slot + Affine(r, tiles_.depth) + Affine(k))}, value);
+                     emitter_->leave();
+                   });
+                 });
+               });
+  if (pack_ && depth > 0) pack_rhs(panel_start, depth);
+  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns,
+             [&](const Affine& column_tile, std::int64_t columns) {
+               over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
+                          [&](const Affine& row_tile, std::int64_t rows) {
+                            emit_tile(row_tile, rows, column_tile, columns, panel_start, depth, first, last);
+                          });
+             });
+  emitter_->leave();
+}
+
+void MatmulEmitter::emit_panels(bool first_outer, bool last_outer) {
+  const std::int64_t k = loops_.inner(Dim::k);
+  const std::int64_t whole = tiles_.depth > 0 ? k / tiles_.depth : 0, rest = k % tiles_.depth;
+  const std::int64_t panels = whole + (rest > 0);
+  if (k == 0) return emit_panel(0, 0, true, true);
+  // The first and last panels differ in where tiles start and end; those between share a loop.
+  std::int64_t done = 0;
+  const auto one = [&](std::int64_t p) {
+    emit_panel(Affine(p * tiles_.depth), p < whole ? tiles_.depth : rest, first_outer && p == 0, last_outer && p + 1 == panels);
+  };
+  one(done++);
+  const std::int64_t middle_end = rest > 0 ? whole : whole - 1;
+  if (middle_end - done > 1) {
+    b_.loop("p", Affine(done), {Affine(middle_end)}, LoopKind::serial, 1, [&](VarId p) {
+      space_.declare(p, middle_end);
+      emit_panel(Affine(p, tiles_.depth), tiles_.depth, false, false);
+    });
+    done = middle_end;
+  }
+  while (done < panels) one(done++);
+}
+
+void MatmulEmitter::emit_task() {
+  // Outer k loops run in order around the panels; first and last rounds are written out.
+  const auto positions = loops_.of(Dim::k);
+  std::int64_t rounds = 1;
+  for (std::size_t i = 0; i + 1 < positions.size(); ++i) rounds *= loops_.extents[positions[i]];
+  const auto set_round = [&](const std::function<Affine(std::size_t)>& value) {
+    for (std::size_t i = 0; i + 1 < positions.size(); ++i) loop_value_[positions[i]] = value(i);
+  };
+  if (rounds == 1) {
+    set_round([](std::size_t) { return Affine(0); });
+    return emit_panels(true, true);
+  }
+  const auto fixed_round = [&](std::int64_t round, bool first, bool last) {
+    std::vector<std::int64_t> digits(positions.size());
+    for (std::size_t i = positions.size() - 1; i-- > 0;) {
+      digits[i] = round % loops_.extents[positions[i]];
+      round /= loops_.extents[positions[i]];
+    }
+    set_round([&](std::size_t i) { return Affine(digits[i]); });
+    emit_panels(first, last);
+  };
+  fixed_round(0, true, rounds == 1);
+  if (positions.size() == 2 && rounds > 3) {
+    b_.loop("", Affine(1), {Affine(rounds - 1)}, LoopKind::serial, 1, [&](VarId var) {
+      space_.declare(var, rounds - 1, positions[0]);
+      loop_value_[positions[0]] = Affine(var);
+      emit_panels(false, false);
+    });
+    return fixed_round(rounds - 1, false, true);
+  }
+  for (std::int64_t round = 1; round < rounds; ++round) fixed_round(round, false, round + 1 == rounds);
+}
+
+// Values that follow from the dot element by element.
+void MatmulEmitter::compute_downstream() {
+  std::vector<bool> follows(body_.num_values(), false);
+  follows[plan_.result.index] = true;
+  body_.for_each_op([&](OpId op) {
+    bool any = false;
+    for (ValueId operand : body_.operands(op)) any = any || follows[operand.index];
+    if (!any) return;
+    follows[body_.result(op).index] = true;
+    downstream_.push_back(body_.result(op));
+  });
+}
+
+Lowering MatmulEmitter::run() {
+  Kernel& kernel = main_.kernel;
+  kernel.name = body_.name();
+  const auto add = [&](ValueId value, Space space, Param param) {
+    const Type& type = body_.type(value);
+    const std::string_view name = body_.value_name(value);
+    main_.params.push_back(param);
+    return kernel.add_buffer({.name = !name.empty() ? std::string(name)
+                                                    : (param.kind == Param::arg ? "in" : "out") + std::to_string(param.index),
+                              .dtype = type.dtype, .shape = Shape{type.size()}, .strides = {1}, .space = space});
+  };
+  for (std::uint32_t i = 0; i < body_.args().size(); ++i) args_.push_back(add(body_.args()[i], Space::in, {Param::arg, i}));
+  for (std::uint32_t i = 0; i < body_.results().size(); ++i)
+    results_.push_back(add(body_.results()[i], Space::out, {Param::result, i}));
+  emitter_.emplace(body_, b_, space_, args_);
+  compute_downstream();
+  const std::int64_t size = loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n);
+  kernel.cost = 2.0 * static_cast<double>(size) * static_cast<double>(loops_.size(Dim::k)) / 100.0 +
+                element_cost(body_, target_) * static_cast<double>(size);
+  if (size == 0) {
+    Lowering done;
+    done.kernels.push_back(std::move(main_));
+    return done;
+  }
+
+  // The grid: batch, outer m, outer n, then blocks of the inner m and n.
+  loop_value_.resize(loops_.extents.size());
+  for (std::size_t i = 0; i < loops_.extents.size(); ++i) {
+    const Dim dim = loops_.dims[i];
+    if (dim == Dim::k || (dim != Dim::batch && i == loops_.of(dim).back())) continue;
+    if (loops_.extents[i] == 1) continue;
+    const VarId var = kernel.new_var("");
+    kernel.tasks.emplace_back(var, loops_.extents[i]);
+    space_.declare(var, loops_.extents[i], i);
+    loop_value_[i] = Affine(var);
+  }
+  const auto block_var = [&](const char* name, std::int64_t blocks) {
+    if (blocks <= 1) return Affine(0);
+    const VarId var = kernel.new_var(name);
+    kernel.tasks.emplace_back(var, blocks);
+    space_.declare(var, blocks);
+    return Affine(var);
+  };
+  row_block_ = block_var("mb", tiles_.row_blocks);
+  column_block_ = block_var("nb", tiles_.column_blocks);
+
+  // Can each side be read where it lies? Probed with variables that stand for whole loops.
+  const std::vector<Affine> before = loop_value_;
+  for (Dim dim : {Dim::m, Dim::n, Dim::k})
+    for (std::size_t i : loops_.of(dim)) {
+      if (dim != Dim::k && i != loops_.of(dim).back()) continue;
+      const VarId var = kernel.new_var("");
+      space_.declare(var, loops_.extents[i], i);
+      loop_value_[i] = Affine(var);
+    }
+  const auto place_of = [&](ValueId v, const std::vector<std::pair<Dim, std::size_t>>& axes) {
+    return find_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
+  };
+  const auto lhs_place = place_of(plan_.lhs, plan_.lhs_axes), rhs_place = place_of(plan_.rhs, plan_.rhs_axes);
+  const VarId n_var = loop_value_[loops_.of(Dim::n).back()].terms[0].first;
+  direct_lhs_ = lhs_place.has_value();
+  const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
+  const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
+  const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
+  pack_ = !(contiguous && whole_vectors && !reused);
+  loop_value_ = before;
+
+  const auto scratch = [&](const char* name, std::int64_t elements) {
+    return kernel.add_buffer({.name = name, .dtype = plan_.compute, .shape = Shape{elements}, .strides = {1}, .space = Space::scratch});
+  };
+  if (pack_) packed_ = scratch("packed_b", tiles_.column_block * tiles_.depth * tiles_.columns);
+  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * tiles_.depth);
+  if (loops_.size(Dim::k) > tiles_.depth)
+    partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns);
+  for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})
+    for (std::int64_t columns : {tiles_.column_tiles > 0 ? tiles_.columns : 0, padded(tiles_.rest_columns)})
+      if (rows > 0 && columns > 0 && !tile_buffers_.contains({rows, columns}))
+        tile_buffers_[{rows, columns}] = kernel.add_buffer({.name = "tile" + std::to_string(rows) + "x" + std::to_string(columns),
+                                                            .dtype = plan_.compute, .shape = Shape{rows, columns},
+                                                            .strides = {columns, 1}, .space = Space::tile});
+  emit_task();
+  Lowering done;
+  done.kernels.push_back(std::move(main_));
+  return done;
+}
+
+}  // namespace
+
+Lowering lower_matmul(const Function& body, const Target& target) {
+  MatmulPlan plan;
+  BURIN_CHECK(plan_matmul(body, &plan), "not a matmul fusion");
+  MatmulLoops loops = initial_loops(plan);
+  for (;;) {
+    try {
+      return MatmulEmitter(body, target, plan, loops).run();
+    } catch (const NeedSplit& need) {
+      loops.split(need.loop, need.factor);
+    }
+  }
+}
+
+}  // namespace burin::passes::lower

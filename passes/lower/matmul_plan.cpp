@@ -1,0 +1,171 @@
+#include "passes/lower/matmul_plan.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "passes/lower/nest.h"
+
+namespace burin::passes::lower {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+bool contains(const Ints& list, std::int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+
+std::size_t position(const Ints& list, std::int64_t x) {
+  return static_cast<std::size_t>(std::find(list.begin(), list.end(), x) - list.begin());
+}
+
+}  // namespace
+
+void MatmulLoops::split(std::size_t i, std::int64_t factor) {
+  extents[i] /= factor;
+  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(i) + 1, factor);
+  dims.insert(dims.begin() + static_cast<std::ptrdiff_t>(i), dims[i]);
+}
+
+std::vector<std::size_t> MatmulLoops::of(Dim dim) const {
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < dims.size(); ++i)
+    if (dims[i] == dim) positions.push_back(i);
+  return positions;
+}
+
+std::int64_t MatmulLoops::size(Dim dim) const {
+  std::int64_t n = 1;
+  for (std::size_t i : of(dim)) n *= extents[i];
+  return n;
+}
+
+bool plan_matmul(const Function& body, MatmulPlan* plan) {
+  *plan = {};
+  body.for_each_op([&](OpId op) {
+    if (body.kind(op) != Op::dot_general) return;
+    BURIN_CHECK(!plan->dot.valid(), "two dots in one fusion");
+    plan->dot = op;
+  });
+  if (!plan->dot.valid()) return false;
+  const auto a = body.attrs<Op::dot_general>(plan->dot);
+  plan->lhs = body.operand(plan->dot, 0);
+  plan->rhs = body.operand(plan->dot, 1);
+  plan->result = body.result(plan->dot);
+  const Type &lhs = body.type(plan->lhs), &rhs = body.type(plan->rhs);
+  if (!is_float(a.dtype)) return false;
+  plan->compute = a.dtype == DType::f64 || lhs.dtype == DType::f64 ? DType::f64 : DType::f32;
+  for (std::int64_t axis : a.lhs_batch) plan->batch.push_back(lhs.shape[static_cast<std::size_t>(axis)]);
+  for (std::int64_t axis : a.lhs_contract) plan->k.push_back(lhs.shape[static_cast<std::size_t>(axis)]);
+  const auto classify = [&](const Type& type, const Ints& batch, const Ints& contract, Dim free, Shape* free_shape) {
+    std::vector<std::pair<Dim, std::size_t>> axes;
+    for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(type.rank()); ++axis) {
+      if (contains(batch, axis)) {
+        axes.emplace_back(Dim::batch, position(batch, axis));
+      } else if (contains(contract, axis)) {
+        axes.emplace_back(Dim::k, position(contract, axis));
+      } else {
+        axes.emplace_back(free, free_shape->rank());
+        free_shape->push_back(type.shape[static_cast<std::size_t>(axis)]);
+      }
+    }
+    return axes;
+  };
+  plan->lhs_axes = classify(lhs, a.lhs_batch, a.lhs_contract, Dim::m, &plan->m);
+  plan->rhs_axes = classify(rhs, a.rhs_batch, a.rhs_contract, Dim::n, &plan->n);
+  return true;
+}
+
+MatmulLoops initial_loops(const MatmulPlan& plan) {
+  return {{plan.batch.size(), plan.m.size(), plan.n.size(), plan.k.size()}, {Dim::batch, Dim::m, Dim::n, Dim::k}};
+}
+
+MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target) {
+  MatmulTiles t;
+  t.lanes = native_lanes(target) / (compute == DType::f64 ? 2 : 1);
+  const std::int64_t m = loops.inner(Dim::m), n = loops.inner(Dim::n), k = loops.inner(Dim::k);
+  // Accumulators, one row of B vectors and a splat of A fit the registers.
+  const std::int64_t registers = target.vector_registers() - 2;
+  const std::int64_t most_vectors = std::max<std::int64_t>(1, ceil_div(n, t.lanes));
+  std::int64_t vectors = std::min<std::int64_t>(most_vectors, m <= 4 ? 4 : 2);
+  std::int64_t rows = std::min((registers - vectors) / vectors, m);
+  if (m > rows) rows = ceil_div(m, ceil_div(m, rows));  // even tiles
+  t.rows = std::max<std::int64_t>(rows, 1);
+  t.columns = vectors * t.lanes;
+  t.row_tiles = m / t.rows;
+  t.rest_rows = m % t.rows;
+  t.column_tiles = n / t.columns;
+  t.rest_columns = n % t.columns;
+  // Kc x Nr of B in 0.8 of L1; a block of A in half of L2; blocks of about 2 MFLOP, so that tasks even out.
+  const std::int64_t size = static_cast<std::int64_t>(size_of(compute));
+  const std::int64_t panel = std::max<std::int64_t>(target.l1_bytes * 8 / 10 / (t.columns * size), 64);
+  t.depth = k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(k, ceil_div(k, panel));
+  const std::int64_t all_rows = t.row_tiles + (t.rest_rows > 0), all_columns = t.column_tiles + (t.rest_columns > 0);
+  const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
+  const std::int64_t tiles_per_task = std::max<std::int64_t>(1, static_cast<std::int64_t>(4e6 / std::max(tile_work, 1.0)));
+  const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));
+  // Squarish in elements: about sqrt(tiles) on each side, weighed by the tile's own shape.
+  std::int64_t row_block = 1;
+  while (row_block * 2 <= std::min(all_rows, most_rows) && row_block * t.rows < 256 && row_block * 2 <= tiles_per_task) row_block *= 2;
+  row_block = std::min(row_block, std::max<std::int64_t>(all_rows, 1));
+  std::int64_t column_block = std::clamp<std::int64_t>(tiles_per_task / row_block, 1, std::max<std::int64_t>(all_columns, 1));
+  column_block = std::min<std::int64_t>(column_block, std::max<std::int64_t>(1, 512 / t.columns));
+  t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, row_block), 1);
+  t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, column_block), 1);
+  t.row_block = std::max<std::int64_t>(ceil_div(all_rows, t.row_blocks), 1);
+  t.column_block = std::max<std::int64_t>(ceil_div(all_columns, t.column_blocks), 1);
+  t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, t.row_block), 1);
+  t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, t.column_block), 1);
+  return t;
+}
+
+Index operand_index(const Shape& operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const MatmulPlan& plan,
+                    const std::vector<Affine>& flat_by_dim, ElementEmitter& emitter) {
+  // Neighbouring axes of one class in its own order count as one axis: their flat expression needs no splitting.
+  const Shape* shapes[] = {&plan.batch, &plan.m, &plan.n, &plan.k};
+  struct Group {
+    Dim dim;
+    std::size_t first, last;
+    std::int64_t extent, stride;
+  };
+  std::vector<Group> groups;
+  std::int64_t stride = 1;
+  for (std::size_t axis = axes.size(); axis-- > 0;) {
+    const auto [dim, at] = axes[axis];
+    const std::int64_t extent = operand[axis];
+    if (!groups.empty() && groups.back().dim == dim && groups.back().first == at + 1) {
+      groups.back().first = at;
+      groups.back().extent *= extent;
+    } else {
+      groups.push_back({dim, at, at, extent, stride});
+    }
+    stride *= extent;
+  }
+  Affine offset;
+  for (const Group& group : groups) {
+    const Shape& shape = *shapes[static_cast<int>(group.dim)];
+    // The class as (before, this group, after): before and after vanish when the group is the whole class.
+    std::int64_t before = 1, after = 1;
+    for (std::size_t i = 0; i < group.first; ++i) before *= shape[i];
+    for (std::size_t i = group.last + 1; i < shape.rank(); ++i) after *= shape[i];
+    const std::vector<Affine> parts = emitter.dims(
+        Index::of_flat(Shape{before, group.extent, after}, flat_by_dim[static_cast<std::size_t>(group.dim)]));
+    offset = offset + parts[1] * group.stride;
+  }
+  return Index::of_flat(operand, offset);
+}
+
+std::optional<Place> find_place(const Function& body, ValueId v, const Index& at, ElementEmitter& emitter) {
+  if (body.is_arg(v)) {
+    const auto args = body.args();
+    return Place{static_cast<std::size_t>(std::find(args.begin(), args.end(), v) - args.begin()), emitter.flat(at)};
+  }
+  const OpId op = body.def(v);
+  switch (body.kind(op)) {
+    case Op::reshape:
+    case Op::transpose:
+    case Op::broadcast:
+    case Op::slice:
+    case Op::reverse: return find_place(body, body.operand(op, 0), emitter.move_index(op, at), emitter);
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace burin::passes::lower

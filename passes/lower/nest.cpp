@@ -1,0 +1,141 @@
+#include "passes/lower/nest.h"
+
+#include <algorithm>
+
+namespace burin::passes::lower {
+namespace {
+
+std::int64_t product(const std::vector<std::int64_t>& extents, std::size_t from) {
+  std::int64_t n = 1;
+  for (std::size_t i = from; i < extents.size(); ++i) n *= extents[i];
+  return n;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+std::int64_t Nest::size() const { return product(extents, 0); }
+
+void Nest::split(std::size_t i, std::int64_t factor) {
+  extents[i] /= factor;
+  extents.insert(extents.begin() + static_cast<std::ptrdiff_t>(i) + 1, factor);
+}
+
+Affine NestVars::flat() const {
+  Affine offset;
+  std::int64_t stride = 1;
+  for (std::size_t i = vars.size(); i-- > 0;) {
+    if (extents[i] != 1) offset = offset + Affine(vars[i], stride);
+    stride *= extents[i];
+  }
+  return offset;
+}
+
+void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, bool tasks, std::int64_t grain, std::int64_t lanes,
+               const std::function<void(const NestVars&)>& body, const TaskFrame& frame) {
+  const auto& extents = nest.extents;
+  NestVars all;
+  all.extents = extents;
+  const auto number = [&](std::size_t i) { return i < numbers.size() ? numbers[i] : IndexSpace::fixed; };
+  const auto declare = [&](VarId var, std::size_t i) {
+    space.declare(var, extents[i], number(i));
+    all.vars.push_back(var);
+  };
+  const std::size_t n = extents.size();
+  const auto loop_kind = [&](std::size_t i) {
+    return i + 1 == n && lanes > 1 ? LoopKind::vector : LoopKind::serial;
+  };
+  const auto width = [&](std::size_t i) { return loop_kind(i) == LoopKind::vector ? lanes : 1; };
+  std::function<void(std::size_t)> open = [&](std::size_t i) {
+    if (i == n) return body(all);
+    b.loop("", 0, {Affine(extents[i])}, loop_kind(i), width(i), [&](VarId var) {
+      declare(var, i);
+      open(i + 1);
+    });
+  };
+  const auto framed = [&](const auto& loops) {
+    if (frame.before) frame.before();
+    loops();
+    if (frame.after) frame.after();
+  };
+  if (!tasks || nest.size() == 0) return framed([&] { open(0); });
+
+  // Loops before `cut` are the grid; loop `cut` is shared out in blocks.
+  std::size_t cut = 0;
+  while (cut < n && product(extents, cut + 1) > grain) ++cut;
+  if (cut == n) cut = n - 1;
+  const std::int64_t inner = product(extents, cut + 1);
+  const std::int64_t step = cut + 1 == n ? std::max<std::int64_t>(lanes, 1) : 1;
+  std::int64_t block = std::max<std::int64_t>(1, grain / std::max<std::int64_t>(inner, 1));
+  const std::int64_t blocks = ceil_div(extents[cut], block);
+  block = ceil_div(ceil_div(extents[cut], blocks), step) * step;  // even shares
+  const std::int64_t count = ceil_div(extents[cut], block);
+  Kernel& kernel = b.kernel();
+  for (std::size_t i = 0; i < cut; ++i) {
+    const VarId var = kernel.new_var("");
+    kernel.tasks.emplace_back(var, extents[i]);
+    declare(var, i);
+  }
+  if (count == 1) return framed([&] { open(cut); });
+  const VarId task = kernel.new_var("t");
+  kernel.tasks.emplace_back(task, count);
+  space.declare(task, count);
+  std::vector<Affine> bounds = {Affine(block)};
+  if (extents[cut] % block != 0) bounds.push_back(Affine(extents[cut]) - Affine(task, block));
+  framed([&] {
+    b.loop("", 0, bounds, loop_kind(cut), width(cut), [&](VarId var) {
+      space.declare(var, block);
+      // Indices are computed with one variable over the whole extent, which stands for block * task + position.
+      const VarId whole = kernel.new_var("");
+      space.declare(whole, extents[cut], number(cut), Affine(task, block) + Affine(var));
+      all.vars.push_back(whole);
+      open(cut + 1);
+    });
+  });
+}
+
+bool is_expensive(Op op) {
+  switch (op) {
+    case Op::cbrt:
+    case Op::exp:
+    case Op::exp2:
+    case Op::expm1:
+    case Op::log:
+    case Op::log2:
+    case Op::log1p:
+    case Op::tanh:
+    case Op::logistic:
+    case Op::erf:
+    case Op::erfc:
+    case Op::erf_inv:
+    case Op::sin:
+    case Op::cos:
+    case Op::tan:
+    case Op::asin:
+    case Op::acos:
+    case Op::atan:
+    case Op::sinh:
+    case Op::cosh:
+    case Op::asinh:
+    case Op::acosh:
+    case Op::atanh:
+    case Op::pow:
+    case Op::atan2:
+    case Op::rem:
+    case Op::threefry2x32: return true;
+    default: return false;
+  }
+}
+
+double element_cost(const Function& body, const Target& target) {
+  const double per_vector = 16.0 / static_cast<double>(native_lanes(target));
+  double cost = 0.05 * static_cast<double>(body.args().size() + body.results().size());
+  body.for_each_op([&](OpId op) {
+    const Op kind = body.kind(op);
+    cost += is_expensive(kind) ? 0.5 : kind == Op::gather ? 0.5 : kind == Op::div || kind == Op::sqrt ? 0.15 : 0.03;
+  });
+  return cost * per_vector;
+}
+
+}  // namespace burin::passes::lower

@@ -1,0 +1,123 @@
+// The table of passes: the whole middle of the compiler on one screen.
+#include "passes/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+#include "ir/message.h"
+#include "ir/verifier.h"
+#include "passes/fuse/fuse.h"
+#include "passes/lower/program.h"
+#include "passes/passes.h"
+
+namespace burin::passes {
+namespace {
+
+using namespace ir;
+
+struct FunctionPass {
+  PassInfo info;
+  Function (*run)(const Function&, const Options&);
+};
+
+const std::vector<FunctionPass>& function_passes() {
+  static const std::vector<FunctionPass> table = {
+      {{"inline_calls", "canonicalise", "bodies are seen by everything below"},
+       [](const Function& f, const Options&) { return inline_calls(f); }},
+      {{"simplify", "canonicalise", "one spelling for one meaning, before equal ops are looked for"},
+       [](const Function& f, const Options&) { return simplify(f); }},
+      {{"fold_constants", "canonicalise", "after simplify has gathered constants, before equal ones are merged"},
+       [](const Function& f, const Options&) { return fold_constants(f); }},
+      {{"eliminate_common", "canonicalise", "needs canonical operands"},
+       [](const Function& f, const Options&) { return eliminate_common(f); }},
+      {{"decompose", "canonicalise", "what has no lowering becomes what has one, before kernels are formed"},
+       [](const Function& f, const Options&) { return decompose(f); }},
+      {{"remove_dead", "canonicalise", "what the passes above left without users must not become kernels"},
+       [](const Function& f, const Options&) { return remove_dead(f); }},
+      {{"fuse", "fuse", "settles what each kernel computes; nothing moves between kernels afterwards"},
+       [](const Function& f, const Options& options) {
+         const bool enabled = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
+         return fuse(f, {.enabled = enabled});
+       }},
+  };
+  return table;
+}
+
+const std::vector<PassInfo>& lowering_passes() {
+  static const std::vector<PassInfo> table = {
+      {"lower", "lower", "loops and tiles, each kernel on its own; equal kernels once"},
+      {"schedule", "lower", "phases, from what the kernels read and write"},
+      {"plan_memory", "lower", "needs phases: values share bytes only across them"},
+  };
+  return table;
+}
+
+bool disabled(const Options& options, std::string_view pass) {
+  return std::find(options.disabled.begin(), options.disabled.end(), pass) != options.disabled.end();
+}
+
+class Timer {
+ public:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+const std::vector<PassInfo>& pass_table() {
+  static const std::vector<PassInfo> table = [] {
+    std::vector<PassInfo> all;
+    for (const FunctionPass& pass : function_passes()) all.push_back(pass.info);
+    for (const PassInfo& pass : lowering_passes()) all.push_back(pass);
+    return all;
+  }();
+  return table;
+}
+
+Function run_function_passes(const Function& f, const Target&, const Options& options) {
+  Function now = f;
+  for (const FunctionPass& pass : function_passes()) {
+    // Fusion decides the form that lowering needs: disabled, it makes one kernel per op. inline_calls is needed likewise.
+    if (disabled(options, pass.info.name) && pass.info.name != "fuse" && pass.info.name != "inline_calls") continue;
+    const Timer timer;
+    Function next = pass.run(now, options);
+    const double seconds = timer.seconds();
+    if (options.verify) check_valid(next, pass.info.name.data());
+    if (options.observer) options.observer({pass.info.name, &next, nullptr, !same_program(now, next), seconds});
+    now = std::move(next);
+    if (options.stop_after == pass.info.name) break;
+  }
+  return now;
+}
+
+Program run_lowering(const Function& fused, const Target& target, const Options& options) {
+  Program program;
+  for (const PassInfo& pass : lowering_passes()) {
+    const Timer timer;
+    if (pass.name == "lower") program = lower_program(fused, target, options.donated);
+    if (pass.name == "schedule" && !disabled(options, pass.name)) schedule(program);
+    if (pass.name == "plan_memory") plan_memory(program);
+    const double seconds = timer.seconds();
+    if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
+    if (options.stop_after == pass.name && pass.name != "lower" && pass.name != "schedule") break;
+  }
+  return program;
+}
+
+Program build_program(const Function& f, const Target& target, const Options& options) {
+  return run_lowering(run_function_passes(f, target, options), target, options);
+}
+
+Function run_pass(std::string_view name, const Function& f, const Target&, const Options& options) {
+  std::string known;
+  for (const FunctionPass& pass : function_passes()) {
+    if (pass.info.name == name) return pass.run(f, options);
+    known += (known.empty() ? "" : ", ") + std::string(pass.info.name);
+  }
+  fail(Msg::unknown_pass, name, known);
+}
+
+}  // namespace burin::passes

@@ -1,0 +1,51 @@
+#include <algorithm>
+
+#include "passes/simplify/rules.h"
+
+namespace burin::passes::rewrite {
+
+// Scatter-add of one update per row into zeros, as the derivative of take_along_axis makes it: the element of a row whose index
+// is the wanted one gets the update, all others zero. That is an elementwise expression and joins the kernels around it.
+Rewrite index(const Site& s) {
+  if (s.op != Op::scatter) return {};
+  const auto a = s.attrs<Op::scatter>();
+  const Shape& to = s.results[0].shape;
+  if (a.combine != Combine::add || a.scatter_dims_to_operand_dims.size() != 1 || !a.update_window_dims.empty() ||
+      a.inserted_window_dims != a.scatter_dims_to_operand_dims)
+    return {};
+  if (!is_splat_of(s.f(), s.operands[0], 0)) return {};
+  const std::int64_t axis = a.scatter_dims_to_operand_dims[0];
+  Ints rows;
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(to.rank()); ++i)
+    if (i != axis) rows.push_back(i);
+  if (a.operand_batching_dims != rows) return {};
+  // Every index axis is a row, but for axes of extent 1: one update a row.
+  const Shape& updates = s.type(2).shape;
+  std::int64_t num_rows = 1;
+  Shape row_shape;
+  for (std::int64_t i : rows) {
+    num_rows *= to[static_cast<std::size_t>(i)];
+    row_shape.push_back(to[static_cast<std::size_t>(i)]);
+  }
+  if (updates.size() != num_rows || s.type(1).shape.size() != num_rows || num_rows == 0 || to.size() == 0) return {};
+  for (std::size_t k = 0; k < rows.size(); ++k)
+    if (a.indices_batching_dims[k] != static_cast<std::int64_t>(k)) return {};
+  Builder& b = s.b;
+  const DType index_dtype = s.type(1).dtype;
+  if (size_of(index_dtype) < 4) return {};  // an iota of a narrow type would wrap
+  ValueId wanted = b.reshape(s.operands[1], row_shape);
+  const std::int64_t extent = to[static_cast<std::size_t>(axis)];
+  if (a.mode == IndexMode::error) {
+    // Reading the index out of an iota leaves it as it is and keeps the check.
+    const ValueId ids = b.iota(index_dtype, Shape{extent}, 0);
+    wanted = b.emit<Op::gather>({ids, wanted}, {.collapsed_slice_dims = {0}, .start_index_map = {0},
+                                                .index_vector_dim = static_cast<std::int64_t>(row_shape.rank()),
+                                                .slice_sizes = {1}, .mode = IndexMode::error});
+  }
+  const ValueId hit = b.eq(b.iota(index_dtype, to, axis), b.broadcast(wanted, to, rows));
+  // 0 + update: a negative zero becomes a positive one, as in the sum.
+  const ValueId update = b.broadcast(b.add(b.reshape(s.operands[2], row_shape), b.full(Type{s.results[0].dtype, row_shape}, 0)), to, rows);
+  return b.select(hit, update, b.full(s.results[0], 0));
+}
+
+}  // namespace burin::passes::rewrite

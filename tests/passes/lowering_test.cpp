@@ -1,0 +1,220 @@
+// Programs as text, computed by the evaluator and by the kernels they are lowered to: fused and op by op, for both ISAs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "ir/eval/eval.h"
+#include "ir/kernel/program.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "passes/pipeline.h"
+
+namespace burin::passes {
+namespace {
+
+using namespace ir;
+
+Literal random_literal(const Type& type, std::mt19937& rng) {
+  Literal value(type);
+  std::normal_distribution<double> normal;
+  for (std::int64_t i = 0; i < type.size(); ++i) {
+    if (is_float(type.dtype))
+      value.set(i, normal(rng));
+    else
+      value.set_int(i, static_cast<std::int64_t>(rng() % 4));
+  }
+  return value;
+}
+
+void expect_close(const Literal& got, const Literal& want, const std::string& what) {
+  ASSERT_EQ(to_string(got.type()), to_string(want.type()));
+  const double unit = got.dtype() == DType::f64 ? 1e-12 : got.dtype() == DType::f32 ? 2e-6 : got.dtype() == DType::f16 ? 2e-3 : 2e-2;
+  double scale = 1e-30;
+  for (std::int64_t i = 0; i < want.type().size(); ++i)
+    if (std::isfinite(want.at(i))) scale = std::max(scale, std::abs(want.at(i)));
+  for (std::int64_t i = 0; i < want.type().size(); ++i) {
+    const double a = got.at(i), b = want.at(i);
+    if (std::isnan(b) ? std::isnan(a) : a == b) continue;
+    ASSERT_LE(std::abs(a - b), unit * scale) << what << " element " << i << ": " << a << " instead of " << b;
+  }
+}
+
+void check(std::string_view text) {
+  const Function f = parse(text);
+  std::mt19937 rng(7);
+  std::vector<Literal> args;
+  for (ValueId arg : f.args()) args.push_back(random_literal(f.type(arg), rng));
+  const std::vector<Literal> want = evaluate(f, args);
+  for (Isa isa : {Isa::avx512, Isa::avx2})
+    for (bool fused : {true, false}) {
+      Target target;
+      target.isa = isa;
+      Options options;
+      options.verify = true;
+      if (!fused) options.disabled = {"fuse"};
+      const Program program = build_program(f, target, options);
+      std::string kernels;
+      for (const Kernel& kernel : program.kernels) kernels += print(kernel);
+      SCOPED_TRACE(kernels);
+      const std::vector<Literal> got = interpret(program, args);
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t i = 0; i < got.size(); ++i) expect_close(got[i], want[i], "result " + std::to_string(i));
+    }
+}
+
+TEST(lowering, elementwise_of_odd_sizes) {
+  check("func @main(%x: f32[3,5], %y: f32[5]) -> (f32[3,5]) {\n"
+        "  %b = broadcast %y {shape = [3, 5], dims = [1]}\n"
+        "  %s = add %x, %b\n"
+        "  %t = tanh %s\n"
+        "  return %t\n}\n");
+  check("func @main(%x: f32[1]) -> (f32[1]) {\n  %s = mul %x, %x\n  return %s\n}\n");
+  check("func @main(%x: f32[0,4]) -> (f32[0,4]) {\n  %s = mul %x, %x\n  return %s\n}\n");
+  check("func @main(%x: f32[20011]) -> (f32[20011]) {\n  %s = mul %x, %x\n  return %s\n}\n");
+}
+
+TEST(lowering, moves) {
+  check("func @main(%x: f32[3,5,7]) -> (f32[7,3,5], f32[15,7], f32[5,3], f32[3,9,7]) {\n"
+        "  %t = transpose %x {permutation = [2, 0, 1]}\n"
+        "  %r = reshape %x {shape = [15, 7]}\n"
+        "  %s = slice %x {start = [0, 0, 1], limit = [3, 5, 2], stride = [1, 1, 1]}\n"
+        "  %u = reshape %s {shape = [3, 5]}\n"
+        "  %v = transpose %u {permutation = [1, 0]}\n"
+        "  %z = constant 0.5 : f32[]\n"
+        "  %p = pad %x, %z {low = [0, 1, 0], high = [0, 3, 0], interior = [0, 0, 0]}\n"
+        "  return %t, %r, %v, %p\n}\n");
+  check("func @main(%x: f32[4,6], %y: f32[4,3]) -> (f32[4,9], f32[4,6], f32[4,16], f32[24]) {\n"
+        "  %c = concatenate %x, %y {axis = 1}\n"
+        "  %r = reverse %x {axes = [0, 1]}\n"
+        "  %z = constant 2 : f32[]\n"
+        "  %p = pad %x, %z {low = [0, 1], high = [0, -1], interior = [0, 2]}\n"
+        "  %t = transpose %x {permutation = [1, 0]}\n"
+        "  %f = reshape %t {shape = [24]}\n"
+        "  return %c, %r, %p, %f\n}\n");
+}
+
+TEST(lowering, softmax_of_a_masked_row) {
+  check("func @main(%x: f32[3,7,7]) -> (f32[3,7,7]) {\n"
+        "  %i = iota {dtype = i32, shape = [7, 7], axis = 0}\n"
+        "  %j = iota {dtype = i32, shape = [7, 7], axis = 1}\n"
+        "  %m = ge %i, %j\n"
+        "  %mask = broadcast %m {shape = [3, 7, 7], dims = [1, 2]}\n"
+        "  %inf = constant -inf : f32[3,7,7]\n"
+        "  %s = select %mask, %x, %inf\n"
+        "  %max = reduce_max %s {axes = [2]}\n"
+        "  %mb = broadcast %max {shape = [3, 7, 7], dims = [0, 1]}\n"
+        "  %d = sub %s, %mb\n"
+        "  %e = exp %d\n"
+        "  %sum = reduce_sum %e {axes = [2]}\n"
+        "  %sb = broadcast %sum {shape = [3, 7, 7], dims = [0, 1]}\n"
+        "  %r = div %e, %sb\n"
+        "  return %r\n}\n");
+}
+
+TEST(lowering, norms_over_any_axis) {
+  for (const char* axes : {"[2]", "[1]", "[0]", "[1, 2]", "[0, 1, 2]", "[0, 2]"}) {
+    const std::string a = axes;
+    const std::string kept = a == "[2]" ? "[0, 1]" : a == "[1]" ? "[0, 2]" : a == "[0]" ? "[1, 2]" : a == "[1, 2]" ? "[0]" : a == "[0, 2]" ? "[1]" : "[]";
+    check("func @main(%x: f32[3,5,19]) -> (f32[3,5,19]) {\n"
+          "  %q = mul %x, %x\n"
+          "  %s = reduce_sum %q {axes = " + a + "}\n"
+          "  %r = rsqrt %s\n"
+          "  %b = broadcast %r {shape = [3, 5, 19], dims = " + kept + "}\n"
+          "  %y = mul %x, %b\n"
+          "  return %y\n}\n");
+  }
+}
+
+TEST(lowering, reductions_of_every_kind) {
+  check("func @main(%x: f32[6,33], %i: i32[6,33]) -> (f32[6], f32[33], f32[], i32[6], i32[33], i32[6], f32[6]) {\n"
+        "  %a = reduce_sum %x {axes = [1]}\n"
+        "  %b = reduce_max %x {axes = [0]}\n"
+        "  %c = reduce_min %x {axes = [0, 1]}\n"
+        "  %d = reduce_sum %i {axes = [1]}\n"
+        "  %e = reduce_or %i {axes = [0]}\n"
+        "  %f = argmax %x {axis = 1, dtype = i32}\n"
+        "  %g = reduce_prod %x {axes = [1]}\n"
+        "  return %a, %b, %c, %d, %e, %f, %g\n}\n");
+}
+
+TEST(lowering, row_and_column_reductions_together) {
+  for (const char* rows : {"5", "700"}) {
+    const std::string r = rows;
+    check("func @main(%x: f32[" + r + ",40], %g: f32[" + r + ",40], %p: f32[40]) -> (f32[" + r + ",40], f32[40]) {\n"
+          "  %q = mul %x, %x\n"
+          "  %s = reduce_sum %q {axes = [1]}\n"
+          "  %r = rsqrt %s\n"
+          "  %b = broadcast %r {shape = [" + r + ", 40], dims = [0]}\n"
+          "  %y = mul %x, %b\n"
+          "  %dx = mul %g, %b\n"
+          "  %t = mul %y, %g\n"
+          "  %ds = reduce_sum %t {axes = [0]}\n"
+          "  %lr = constant 0.1 : f32[40]\n"
+          "  %u = mul %ds, %lr\n"
+          "  %n = sub %p, %u\n"
+          "  return %dx, %n\n}\n");
+  }
+}
+
+TEST(lowering, matmul_shapes) {
+  struct Case {
+    int m, n, k;
+  };
+  for (const Case& c : {Case{1, 1, 1}, {3, 5, 7}, {16, 32, 8}, {33, 47, 65}, {29, 64, 700}, {1, 100, 30}, {100, 1, 30}, {5, 6, 0}, {0, 4, 3}}) {
+    const std::string m = std::to_string(c.m), n = std::to_string(c.n), k = std::to_string(c.k);
+    check("func @main(%x: f32[" + m + "," + k + "], %w: f32[" + k + "," + n + "]) -> (f32[" + m + "," + n + "]) {\n"
+          "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
+    check("func @main(%x: f32[" + m + "," + k + "], %w: f32[" + n + "," + k + "]) -> (f32[" + m + "," + n + "]) {\n"
+          "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [1], dtype = f32}\n  return %y\n}\n");
+    check("func @main(%x: f32[" + k + "," + m + "], %w: f32[" + k + "," + n + "]) -> (f32[" + m + "," + n + "]) {\n"
+          "  %y = dot_general %x, %w {lhs_contract = [0], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
+  }
+}
+
+TEST(lowering, matmul_with_epilogue_heads_and_dtypes) {
+  check("func @main(%x: f32[2,6,24], %w: f32[24,24], %v: f32[24,24], %r: f32[2,6,24]) -> (f32[2,4,6,6], f32[2,6,24]) {\n"
+        "  %q = dot_general %x, %w {lhs_contract = [2], rhs_contract = [0], dtype = f32}\n"
+        "  %k = dot_general %x, %v {lhs_contract = [2], rhs_contract = [0], dtype = f32}\n"
+        "  %q1 = reshape %q {shape = [2, 6, 4, 6]}\n"
+        "  %q2 = transpose %q1 {permutation = [0, 2, 1, 3]}\n"
+        "  %k1 = reshape %k {shape = [2, 6, 4, 6]}\n"
+        "  %k2 = transpose %k1 {permutation = [0, 2, 3, 1]}\n"
+        "  %s = dot_general %q2, %k2 {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [2], dtype = f32}\n"
+        "  %c = dot_general %s, %q2 {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [2], dtype = f32}\n"
+        "  %c1 = transpose %c {permutation = [0, 2, 1, 3]}\n"
+        "  %c2 = reshape %c1 {shape = [2, 6, 24]}\n"
+        "  %o = dot_general %c2, %w {lhs_contract = [2], rhs_contract = [0], dtype = f32}\n"
+        "  %z = add %r, %o\n"
+        "  return %s, %z\n}\n");
+  for (const char* dtype : {"f64", "bf16", "f16", "i32"}) {
+    const std::string d = dtype;
+    check("func @main(%x: " + d + "[7,9], %w: " + d + "[9,11]) -> (" + d + "[7,11]) {\n"
+          "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = " + d + "}\n  return %y\n}\n");
+  }
+}
+
+TEST(lowering, gathers_and_scatters) {
+  check("func @main(%t: f32[4,33], %i: i32[2,5], %g: f32[2,5,33]) -> (f32[2,5,33], f32[4,33]) {\n"
+        "  %y = gather %t, %i {offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2, slice_sizes = [1, 33]}\n"
+        "  %z = constant 0 : f32[4,33]\n"
+        "  %s = scatter %z, %i, %g {update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2}\n"
+        "  %l = constant 0.5 : f32[4,33]\n"
+        "  %m = mul %l, %s\n"
+        "  %n = sub %t, %m\n"
+        "  return %y, %n\n}\n");
+  check("func @main(%x: f32[6,9], %i: i32[6]) -> (f32[6], f32[6,9]) {\n"
+        "  %i1 = reshape %i {shape = [6, 1, 1]}\n"
+        "  %y = gather %x, %i1 {collapsed_slice_dims = [1], operand_batching_dims = [0], indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, slice_sizes = [1, 1]}\n"
+        "  %y1 = reshape %y {shape = [6]}\n"
+        "  %z = constant 0 : f32[6,9]\n"
+        "  %s = scatter %z, %i1, %y {inserted_window_dims = [1], operand_batching_dims = [0], indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2}\n"
+        "  return %y1, %s\n}\n");
+  check("func @main(%x: f32[6,9], %u: f32[2,3], %i: i32[], %j: i32[]) -> (f32[2,3], f32[6,9]) {\n"
+        "  %y = dynamic_slice %x, %i, %j {sizes = [2, 3]}\n"
+        "  %z = dynamic_update_slice %x, %u, %i, %j\n"
+        "  return %y, %z\n}\n");
+}
+
+}  // namespace
+}  // namespace burin::passes
