@@ -5,9 +5,14 @@
 namespace burin::ir {
 namespace {
 
+std::int64_t multiply_add(std::int64_t a, std::int64_t factor, std::int64_t b) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) +
+                                   static_cast<std::uint64_t>(factor) * static_cast<std::uint64_t>(b));
+}
+
 // a + factor * b, terms merged in order. Sums wrap as machine integers do; no kernel has buffers that large.
 Affine combine(const Affine& a, const Affine& b, std::int64_t factor) {
-  Affine sum(a.constant + factor * b.constant);
+  Affine sum(multiply_add(a.constant, factor, b.constant));
   sum.terms.reserve(a.terms.size() + b.terms.size());
   auto i = a.terms.begin(), j = b.terms.begin();
   while (i != a.terms.end() || j != b.terms.end()) {
@@ -16,7 +21,7 @@ Affine combine(const Affine& a, const Affine& b, std::int64_t factor) {
     const VarId var = take_a ? i->first : j->first;
     std::int64_t coefficient = 0;
     if (take_a) coefficient += (i++)->second;
-    if (take_b) coefficient += factor * (j++)->second;
+    if (take_b) coefficient = multiply_add(coefficient, factor, (j++)->second);
     if (coefficient != 0) sum.terms.emplace_back(var, coefficient);
   }
   return sum;

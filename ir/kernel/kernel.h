@@ -168,8 +168,20 @@ struct Kernel {
 std::string print(const Kernel& kernel);
 /// Throws Error ("file:line:column: ...") for text that is no kernel. What it returns is not verified.
 Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
-/// "" or the first broken invariant: K1 ids defined before use, K2 dtypes, K3 accesses inside buffers (interval
-/// arithmetic), K4 stores of different tasks disjoint, K5 vector loops hold no loop but unrolled ones, ...
+/// "", or the first broken invariant and the statement that breaks it:
+///   K1   every id is defined once, before its uses, in a scope around them
+///   K2   dtypes agree: of `let` by the op's type rule, of the others exactly; finish alone converts
+///   K3   every index lies inside its axis, for all values of the variables that bounds and conditions leave
+///   K4   what one task stores into a parameter no other task stores or loads
+///   K5   a vector loop holds no mma and no loop but unrolled ones
+///   K6   an index of a tile is a number after unrolling; the last one may add the index of a vector loop with known bounds
+///   K7   lanes are a power of two that divides the vector loop's; 1 elsewhere and for an acc inside the vector loop; one
+///        finish, in the block of the acc, ends accumulating
+///   K8   `in` parameters are not stored to; mma adds to a tile of two axes
+///   K9   numbers make sense: strides >= 0, bounds of unrolled loops known, lanes and extents of bind positive
+///   K10  a bind with mode error names a site
+///   K11  what one iteration of a vector loop stores no other iteration stores or loads
+/// K3, K4 and K11 must be proven: a kernel may be refused that would run well.
 std::string verify(const Kernel& kernel);
 
 }  // namespace burin::ir

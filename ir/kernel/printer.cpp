@@ -40,6 +40,11 @@ class KernelPrinter {
     block(kernel_.body);
     return text_ + "}\n";
   }
+  std::string run_for(std::size_t statement) {
+    wanted_ = statement;
+    run("");
+    return found_;
+  }
 
  private:
   void header(std::string_view kernel_name) {
@@ -156,11 +161,15 @@ class KernelPrinter {
 
   // ---- statements ----
   void line(const std::string& text) { text_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  void statement(const std::string& text, std::string_view tail = "") {
+    if (statements_++ == wanted_) found_ = text;
+    line(text + std::string(tail));
+  }
   void block(const Block& body) {
     for (const Stmt& s : body) stmt(s);
   }
   void nested(const std::string& head, const Block& body) {
-    line(head + " {");
+    statement(head, " {");
     ++depth_;
     block(body);
     --depth_;
@@ -184,40 +193,40 @@ class KernelPrinter {
       }
       case StmtKind::constant: {
         const std::string value = s.literal.valid() ? element_text(s.literal, 0) : "undefined";
-        return line(define(s.result) + " = constant " + value + type);
+        return statement(define(s.result) + " = constant " + value + type);
       }
       case StmtKind::index:
-        return line(define(s.result) + " = index " + affine(s.value) + type);
+        return statement(define(s.result) + " = index " + affine(s.value) + type);
       case StmtKind::let: {
         std::string args;
         for (std::size_t i = 0; i < s.args.size(); ++i) args += (i > 0 ? ", " : " ") + name(s.args[i]);
-        return line(define(s.result) + " = " + std::string(burin::ir::name(s.op)) + args + type);
+        return statement(define(s.result) + " = " + std::string(burin::ir::name(s.op)) + args + type);
       }
       case StmtKind::load: {
         std::string text = "load " + access(s.buffer, s.indices);
         if (!s.conditions.empty()) text += " " + conditions(s.conditions) + " else " + arg(s, 0);
-        return line(define(s.result) + " = " + text);
+        return statement(define(s.result) + " = " + text);
       }
       case StmtKind::store: {
         std::string text = "store " + access(s.buffer, s.indices) + ", " + arg(s, 0);
         if (!s.conditions.empty()) text += " " + conditions(s.conditions);
-        return line(text);
+        return statement(text);
       }
       case StmtKind::acc: {
         std::string text = std::string(burin::name(s.dtype)) + " " + std::string(burin::ir::name(s.reduce)) +
                            " lanes " + std::to_string(s.width);
         if (!s.args.empty()) text += " from " + arg(s, 0);
-        return line("acc " + define(s.acc, s.reduce) + ": " + text);
+        return statement("acc " + define(s.acc, s.reduce) + ": " + text);
       }
       case StmtKind::accumulate:
-        return line("accumulate " + name(s.acc) + ", " + arg(s, 0));
+        return statement("accumulate " + name(s.acc) + ", " + arg(s, 0));
       case StmtKind::finish:
-        return line(define(s.result) + " = finish " + name(s.acc) + type);
+        return statement(define(s.result) + " = finish " + name(s.acc) + type);
       case StmtKind::bind: {
         std::string text =
             " = " + arg(s, 0) + " in 0.." + std::to_string(s.extent) + " " + std::string(burin::ir::name(s.mode));
         if (s.site >= 0) text += " site " + std::to_string(s.site);
-        return line("bind " + define(s.var) + text);
+        return statement("bind " + define(s.var) + text);
       }
       case StmtKind::mma: {
         const std::size_t outer = scope_.size();
@@ -225,14 +234,15 @@ class KernelPrinter {
         text += define(s.column) + "] += ";
         const std::string depth = define(s.depth);
         text += access(s.a, s.a_indices) + " * " + access(s.b, s.b_indices) + " for " + depth + " in 0.." + bound(s.hi);
-        line(text);
+        statement(text);
         return leave_scope(outer);
       }
     }
   }
 
   const Kernel& kernel_;
-  std::string text_;
+  std::string text_, found_;
+  std::size_t statements_ = 0, wanted_ = static_cast<std::size_t>(-1);
   std::size_t depth_ = 0;
   std::vector<std::string> buffer_names_, scope_;
   std::unordered_set<std::string> vars_in_scope_;
@@ -259,6 +269,10 @@ std::string identifier(std::string_view name, std::string_view otherwise) {
 
 std::string print_kernel(const Kernel& kernel, std::string_view kernel_name) {
   return KernelPrinter(kernel).run(kernel_name);
+}
+
+std::string print_statement(const Kernel& kernel, std::size_t statement) {
+  return KernelPrinter(kernel).run_for(statement);
 }
 
 std::string print(const Kernel& kernel) { return print_kernel(kernel, identifier(kernel.name, "kernel")); }

@@ -11,5 +11,7 @@ namespace burin::ir {
 std::string identifier(std::string_view name, std::string_view otherwise);
 /// print(kernel) under another name.
 std::string print_kernel(const Kernel& kernel, std::string_view kernel_name);
+/// One statement as it stands in print(kernel), counted from 0 in the order of the text; of a loop or `if` the head.
+std::string print_statement(const Kernel& kernel, std::size_t statement);
 
 }  // namespace burin::ir

@@ -1,0 +1,155 @@
+#include "ir/kernel/constraints.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace burin::ir {
+namespace {
+
+constexpr std::size_t max_rows = 2000;
+
+using Terms = std::vector<std::pair<VarId, std::int64_t>>;
+
+std::int64_t floor_div(std::int64_t a, std::int64_t positive) {
+  const std::int64_t quotient = a / positive;
+  return quotient - (a % positive < 0 ? 1 : 0);
+}
+
+// Inequalities by their terms; of several with equal terms the tightest (least constant) is kept.
+class System {
+ public:
+  /// Divides by the common divisor of the coefficients, rounding the constant down: the same integers satisfy it.
+  void add(Affine row) {
+    if (row.is_constant()) {
+      contradiction_ |= row.constant < 0;
+      return;
+    }
+    std::int64_t divisor = 0;
+    for (const auto& [var, coefficient] : row.terms) divisor = std::gcd(divisor, coefficient);
+    for (auto& term : row.terms) term.second /= divisor;
+    row.constant = floor_div(row.constant, divisor);
+    const auto [found, fresh] = rows_.emplace(std::move(row.terms), row.constant);
+    if (!fresh) found->second = std::min(found->second, row.constant);
+  }
+
+  bool infeasible() {
+    while (!contradiction_ && !rows_.empty() && !overflow_ && rows_.size() <= max_rows) eliminate(cheapest());
+    return contradiction_;
+  }
+
+ private:
+  struct Sides {
+    std::size_t below = 0, above = 0;
+  };
+
+  // The variable whose elimination adds the fewest rows.
+  VarId cheapest() const {
+    std::map<VarId, Sides> sides;
+    for (const auto& [terms, constant] : rows_)
+      for (const auto& [var, coefficient] : terms) ++(coefficient > 0 ? sides[var].below : sides[var].above);
+    const auto cost = [](const Sides& s) {
+      return static_cast<std::int64_t>(s.below * s.above) - static_cast<std::int64_t>(s.below + s.above);
+    };
+    return std::ranges::min_element(sides, {}, [&](const auto& entry) { return cost(entry.second); })->first;
+  }
+
+  void eliminate(VarId var) {
+    std::vector<Affine> below, above;
+    for (auto row = rows_.begin(); row != rows_.end();) {
+      Affine a;
+      a.terms = row->first;
+      a.constant = row->second;
+      const std::int64_t coefficient = a.coefficient(var);
+      if (coefficient == 0) {
+        ++row;
+        continue;
+      }
+      (coefficient > 0 ? below : above).push_back(std::move(a));
+      row = rows_.erase(row);
+    }
+    for (const Affine& low : below)
+      for (const Affine& high : above) {
+        add(combine(low, -high.coefficient(var), high, low.coefficient(var)));
+        if (contradiction_ || overflow_) return;
+      }
+  }
+
+  // a * factor_a + b * factor_b with both factors positive.
+  Affine combine(const Affine& a, std::int64_t factor_a, const Affine& b, std::int64_t factor_b) {
+    const std::int64_t divisor = std::gcd(factor_a, factor_b);
+    return scaled(a, factor_a / divisor) + scaled(b, factor_b / divisor);
+  }
+  // Sums of two numbers below 2^62 in size do not overflow.
+  Affine scaled(Affine a, std::int64_t factor) {
+    const auto scale = [&](std::int64_t& number) {
+      overflow_ |= __builtin_mul_overflow(number, factor, &number);
+      if (number > INT64_MAX / 2 || number < INT64_MIN / 2) {
+        overflow_ = true;
+        number = 1;
+      }
+    };
+    scale(a.constant);
+    for (auto& term : a.terms) scale(term.second);
+    return a;
+  }
+
+  std::map<Terms, std::int64_t> rows_;
+  bool contradiction_ = false, overflow_ = false;
+};
+
+}  // namespace
+
+bool infeasible(std::vector<Affine> inequalities, std::vector<Affine> equalities) {
+  System system;
+  while (!equalities.empty()) {
+    const Affine equality = std::move(equalities.back());
+    equalities.pop_back();
+    std::int64_t divisor = 0;
+    const std::pair<VarId, std::int64_t>* unit = nullptr;
+    for (const auto& term : equality.terms) {
+      divisor = std::gcd(divisor, term.second);
+      if (term.second == 1 || term.second == -1) unit = &term;
+    }
+    if (divisor == 0 ? equality.constant != 0 : equality.constant % divisor != 0) return true;
+    if (unit != nullptr) {
+      // The variable is what the rest says it is; nothing else needs this equality.
+      const VarId var = unit->first;
+      const Affine replacement = (equality - Affine(var, unit->second)) * -unit->second;
+      for (Affine& row : inequalities) row = substitute(row, var, replacement);
+      for (Affine& row : equalities) row = substitute(row, var, replacement);
+    } else {
+      inequalities.push_back(equality);
+      inequalities.push_back(equality * -1);
+    }
+  }
+  for (Affine& row : inequalities) system.add(std::move(row));
+  return system.infeasible();
+}
+
+bool Facts::prove(const Affine& e) const {
+  if (e.is_constant() && e.constant >= 0) return true;
+  std::vector<Affine> rows = facts_;
+  rows.push_back(Affine(-1) - e);
+  return infeasible(std::move(rows));
+}
+
+std::optional<std::int64_t> Facts::highest(const Affine& e) const {
+  std::int64_t low = -(std::int64_t{1} << 40), high = std::int64_t{1} << 40;
+  if (!prove(Affine(high) - e)) return std::nullopt;
+  while (low < high) {
+    const std::int64_t middle = floor_div(low + high, 2);
+    if (prove(Affine(middle) - e))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return high;
+}
+
+std::optional<std::int64_t> Facts::lowest(const Affine& e) const {
+  const std::optional<std::int64_t> opposite = highest(e * -1);
+  return opposite ? std::optional(-*opposite) : std::nullopt;
+}
+
+}  // namespace burin::ir

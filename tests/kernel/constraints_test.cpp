@@ -1,0 +1,88 @@
+#include "ir/kernel/constraints.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace burin::ir {
+namespace {
+
+const VarId i{std::size_t{0}}, j{std::size_t{1}}, k{std::size_t{2}}, t{std::size_t{3}};
+
+TEST(Constraints, TiledLoops) {
+  Facts facts;  // t in 0..7, j in 0..min(16, 100 - 16*t)
+  facts.add(Affine(t));
+  facts.add(Affine(6) - Affine(t));
+  facts.add(Affine(j));
+  facts.add(Affine(15) - Affine(j));
+  facts.add(Affine(99) - Affine(t, 16) - Affine(j));
+  const Affine index = Affine(t, 16) + Affine(j);
+  EXPECT_TRUE(facts.prove(index));
+  EXPECT_TRUE(facts.prove(Affine(99) - index));
+  EXPECT_FALSE(facts.prove(Affine(98) - index));
+  EXPECT_EQ(facts.highest(index), 99);
+  EXPECT_EQ(facts.lowest(index), 0);
+  EXPECT_EQ(facts.highest(Affine(t) + Affine(j)), 20);  // t = 5, j = 15
+  facts.truncate(4);
+  EXPECT_EQ(facts.highest(index), 111);
+  facts.truncate(3);
+  EXPECT_EQ(facts.highest(index), std::nullopt);
+  EXPECT_EQ(facts.lowest(index), 0);
+}
+
+TEST(Constraints, IntegersAreTighterThanFractions) {
+  // 2 * i = 2 * j + 1 has no integer solution, 3 <= 2 * i <= 3 neither.
+  EXPECT_TRUE(infeasible({}, {Affine(i, 2) - Affine(j, 2) - Affine(1)}));
+  EXPECT_TRUE(infeasible({Affine(i, 2) - Affine(3), Affine(3) - Affine(i, 2)}));
+  EXPECT_FALSE(infeasible({Affine(i, 2) - Affine(3), Affine(4) - Affine(i, 2)}));
+  EXPECT_FALSE(infeasible({}));
+  EXPECT_FALSE(infeasible({Affine(0)}, {Affine(0)}));
+  EXPECT_TRUE(infeasible({Affine(-1)}));
+  EXPECT_TRUE(infeasible({}, {Affine(1)}));
+}
+
+TEST(Constraints, HugeFactorsAreNotProvenRatherThanWrong) {
+  const std::int64_t huge = std::int64_t{1} << 48;
+  EXPECT_FALSE(infeasible({Affine(i, huge) + Affine(j, huge - 1) + Affine(k, 3),
+                           Affine(i, -huge + 5) + Affine(j, -7) + Affine(k, -huge),
+                           Affine(j, huge - 3) - Affine(k, huge - 11) - Affine(i, 13)}));
+}
+
+// What is called infeasible has no solution in a box; and simple interval facts are all found.
+TEST(Constraints, AgreesWithEnumeration) {
+  std::mt19937 generator(11);
+  std::uniform_int_distribution<int> coefficient(-3, 3), constant(-8, 8), count(1, 4), kind(0, 3);
+  int contradictions = 0, missed = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<Affine> inequalities, equalities;
+    for (VarId var : {i, j, k}) {
+      inequalities.push_back(Affine(var) + Affine(4));
+      inequalities.push_back(Affine(4) - Affine(var));
+    }
+    for (int n = count(generator); n > 0; --n) {
+      const Affine e = Affine(i, coefficient(generator)) + Affine(j, coefficient(generator)) +
+                       Affine(k, coefficient(generator)) + Affine(constant(generator));
+      (kind(generator) == 0 ? equalities : inequalities).push_back(e);
+    }
+    bool solvable = false;
+    for (int x = -4; x <= 4 && !solvable; ++x)
+      for (int y = -4; y <= 4 && !solvable; ++y)
+        for (int z = -4; z <= 4 && !solvable; ++z) {
+          const auto at = [&](const Affine& e) {
+            return e.constant + x * e.coefficient(i) + y * e.coefficient(j) + z * e.coefficient(k);
+          };
+          solvable = std::ranges::all_of(inequalities, [&](const Affine& e) { return at(e) >= 0; }) &&
+                     std::ranges::all_of(equalities, [&](const Affine& e) { return at(e) == 0; });
+        }
+    const bool found = infeasible(inequalities, equalities);
+    ASSERT_FALSE(found && solvable) << round;
+    contradictions += found;
+    missed += !found && !solvable;
+  }
+  EXPECT_GT(contradictions, 500);
+  EXPECT_LT(missed, contradictions / 10);
+}
+
+}  // namespace
+}  // namespace burin::ir
