@@ -50,8 +50,18 @@ struct Program {
   std::vector<PlannedValue> plan;
 };
 
+/// Kernels that share a name print under different ones; otherwise parse_program(print(p)) is p.
 std::string print(const Program& program);
+/// Throws Error ("file:line:column: ...") for text that is no program. What it returns is not verified.
 Program parse_program(std::string_view text, std::string_view file = "<text>");
+/// "", or the first broken invariant:
+///   P1  every kernel satisfies its own
+///   P2  an output takes over an input of the same bytes, each input at most once
+///   P3  steps name a kernel and have its number of arguments, tasks and (or none) sites; phases do not go back
+///   P4  the bytes of an argument lie inside its place, aligned to its dtype; what is stored to is no constant and no
+///       input but one that an output takes over
+///   P5  what a step stores to shares no byte with its other arguments (an in-place argument is `inout`)
+///   P6  what a step stores to shares no byte with the arguments of other steps of its phase
 std::string verify(const Program& program);
 
 /// Runs every kernel with the interpreter, step by step. The same results as machine code, bit for bit, but for

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/kernel/constraints.h"
+#include "ir/kernel/printer.h"
+#include "ir/kernel/program.h"
+
+namespace burin::ir {
+namespace {
+
+bool is_written(const Buffer& b) { return b.space == Space::out || b.space == Space::inout; }
+
+// A parameter of a step and the bytes it stands for.
+struct Use {
+  const Buffer* buffer;
+  BufferRef place;   // an input that an output takes over counts as that output
+  std::int64_t end;  // offset one past the last byte
+};
+
+class ProgramVerifier {
+ public:
+  explicit ProgramVerifier(const Program& program) : program_(program) {}
+
+  std::string run() {
+    for (const Kernel& kernel : program_.kernels)
+      if (std::string message = verify(kernel); !message.empty()) return "P1: " + message;
+    check_aliases();
+    for (step_ = 0; step_ < program_.steps.size() && message_.empty(); ++step_) check_step(program_.steps[step_]);
+    for (step_ = 0; step_ < program_.steps.size() && message_.empty();) {
+      std::size_t end = step_;
+      while (end < program_.steps.size() && program_.steps[end].phase == program_.steps[step_].phase) ++end;
+      check_phase(step_, end);
+      step_ = end;
+    }
+    return message_;
+  }
+
+ private:
+  void fail(std::string_view invariant, const std::string& what) {
+    if (!message_.empty()) return;
+    message_ = fmt::format("{}: ", invariant);
+    if (step_ < program_.steps.size() && !uses_.empty()) {
+      const std::uint32_t kernel = program_.steps[step_].kernel;
+      message_ += fmt::format("step {}", step_);
+      if (kernel < program_.kernels.size()) message_ += " @" + identifier(program_.kernels[kernel].name, "kernel");
+      message_ += ": ";
+    }
+    message_ += what;
+  }
+
+  void check_aliases() {
+    if (program_.aliases.size() > program_.outputs.size()) fail("P2", "more aliases than outputs");
+    std::vector<bool> taken(program_.inputs.size());
+    for (std::size_t i = 0; i < program_.aliases.size() && message_.empty(); ++i) {
+      if (program_.aliases[i] < 0) continue;
+      const auto from = static_cast<std::size_t>(program_.aliases[i]);
+      if (from >= program_.inputs.size())
+        return fail("P2", fmt::format("out{} takes over in{}, which does not exist", i, from));
+      if (taken[from]) return fail("P2", fmt::format("in{} is taken over twice", from));
+      if (program_.inputs[from].bytes() != program_.outputs[i].bytes())
+        return fail("P2", fmt::format("out{} is {}, in{} is {}: not the same bytes", i, to_string(program_.outputs[i]),
+                                      from, to_string(program_.inputs[from])));
+      taken[from] = true;
+    }
+  }
+
+  /// Bytes behind a place; -1 when there is no such place.
+  std::int64_t size_of_storage(const BufferRef& ref) const {
+    const auto of = [&](const std::vector<Type>& types) {
+      return ref.index < types.size() ? types[ref.index].bytes() : -1;
+    };
+    switch (ref.storage) {
+      case Storage::input:
+        return of(program_.inputs);
+      case Storage::output:
+        return of(program_.outputs);
+      case Storage::constant:
+        return ref.index < program_.constants.size() ? program_.constants[ref.index].type().bytes() : -1;
+      case Storage::arena:
+        break;
+    }
+    return program_.arena_bytes;
+  }
+
+  void check_step(const Step& step) {
+    uses_.emplace_back();
+    if (step.kernel >= program_.kernels.size()) return fail("P3", "there is no such kernel");
+    const Kernel& kernel = program_.kernels[step.kernel];
+    if (step.args.size() != kernel.num_params())
+      return fail("P3", fmt::format("{} places for {} parameters", step.args.size(), kernel.num_params()));
+    if (step.tasks != kernel.num_tasks())
+      return fail("P3", fmt::format("{} tasks, the kernel has {}", step.tasks, kernel.num_tasks()));
+    if (!step.sites.empty() && step.sites.size() != kernel.sites.size())
+      return fail("P3", fmt::format("{} sites, the kernel has {}", step.sites.size(), kernel.sites.size()));
+    if (step_ > 0 && step.phase < program_.steps[step_ - 1].phase) return fail("P3", "phases go back");
+    for (std::size_t i = 0; i < step.args.size() && message_.empty(); ++i) check_arg(kernel.buffers[i], step.args[i]);
+    if (!message_.empty()) return;
+    const std::vector<Use>& uses = uses_.back();
+    for (std::size_t i = 0; i < uses.size(); ++i)
+      for (std::size_t j = 0; j < uses.size(); ++j)
+        if (i != j && is_written(*uses[i].buffer) && overlap(uses[i], uses[j]))
+          return fail("P5", fmt::format("{} is stored to and shares bytes with {}", uses[i].buffer->name,
+                                        uses[j].buffer->name));
+  }
+
+  void check_arg(const Buffer& b, const BufferRef& ref) {
+    const std::int64_t size = size_of_storage(ref), element = static_cast<std::int64_t>(size_of(b.dtype));
+    if (size < 0) return fail("P4", fmt::format("the place of {} does not exist", b.name));
+    const std::int64_t bytes = b.span() * element;
+    if (ref.offset < 0 || ref.offset > size || bytes > size - ref.offset)
+      return fail("P4", fmt::format("{} takes {} bytes from byte {} of a place of {}", b.name, bytes, ref.offset, size));
+    const std::int64_t end = ref.offset + bytes;
+    if (ref.offset % element != 0) return fail("P4", fmt::format("{} is not aligned to its dtype", b.name));
+    BufferRef place = ref;
+    if (ref.storage == Storage::input)
+      for (std::size_t i = 0; i < program_.aliases.size(); ++i)
+        if (program_.aliases[i] == static_cast<std::int64_t>(ref.index))
+          place = {Storage::output, static_cast<std::uint32_t>(i), ref.offset};
+    if (is_written(b) && (place.storage == Storage::input || place.storage == Storage::constant))
+      return fail("P4", fmt::format("{} is stored to, but its place is only read", b.name));
+    uses_.back().push_back({&b, place, end});
+  }
+
+  void check_phase(std::size_t begin, std::size_t end) {
+    for (std::size_t first = begin; first < end; ++first)
+      for (std::size_t second = begin; second < end; ++second) {
+        if (first == second) continue;
+        for (const Use& a : uses_[first])
+          for (const Use& b : uses_[second])
+            if (is_written(*a.buffer) && overlap(a, b)) {
+              step_ = first;
+              return fail("P6", fmt::format("{} shares bytes with {} of step {} of the same phase", a.buffer->name,
+                                            b.buffer->name, second));
+            }
+      }
+  }
+
+  static bool overlap(const Use& a, const Use& b) {
+    if (a.place.storage != b.place.storage) return false;
+    if (a.place.storage != Storage::arena && a.place.index != b.place.index) return false;
+    if (a.place.offset >= b.end || b.place.offset >= a.end) return false;
+    // Ranges meet; strided views of one buffer may still interleave: no byte has two addresses.
+    std::vector<Affine> facts;
+    std::size_t vars = 0;
+    const auto variable = [&](std::int64_t extent) {
+      const Affine var(VarId{vars++});
+      facts.push_back(var);
+      facts.push_back(Affine(extent - 1) - var);
+      return var;
+    };
+    const auto address = [&](const Use& use) {
+      const auto element = static_cast<std::int64_t>(size_of(use.buffer->dtype));
+      Affine sum = Affine(use.place.offset) + variable(element);
+      for (std::size_t axis = 0; axis < use.buffer->shape.rank(); ++axis)
+        sum = sum + variable(use.buffer->shape[axis]) * (use.buffer->strides[axis] * element);
+      return sum;
+    };
+    const Affine gap = address(a) - address(b);
+    return !infeasible(std::move(facts), {gap});
+  }
+
+  const Program& program_;
+  std::string message_;
+  std::size_t step_ = 0;
+  std::vector<std::vector<Use>> uses_;  // by step
+};
+
+}  // namespace
+
+std::string verify(const Program& program) { return ProgramVerifier(program).run(); }
+
+}  // namespace burin::ir
