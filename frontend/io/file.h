@@ -1,0 +1,41 @@
+// Files as bytes: reading pieces of one, and replacing one as a whole. Every failure is a burin::Error with path and
+// reason.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace burin::io {
+
+/// Throws burin::Error("cannot read <path>: <reason>").
+[[noreturn]] void fail_reading(const std::string& path, const std::string& reason);
+/// Throws burin::Error("cannot write <path>: <reason>").
+[[noreturn]] void fail_writing(const std::string& path, const std::string& reason);
+
+/// A regular file that is open for reading.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::int64_t size() const { return size_; }
+  /// Fills `out` from byte `offset` on; the file must have so many.
+  void read(std::int64_t offset, std::span<std::byte> out) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::int64_t size_ = 0;
+};
+
+/// Writes the pieces, one after another, to a temporary file beside `path`, and renames it when all is on disk: whoever
+/// reads `path` sees the old file or the new one, and a failure leaves nothing behind. A device or pipe is written to
+/// directly.
+void replace_file(const std::string& path, const std::vector<std::span<const std::byte>>& pieces);
+
+}  // namespace burin::io
