@@ -101,6 +101,8 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
     if (pass.name == "schedule" && !disabled(options, pass.name)) schedule(program);
     if (pass.name == "plan_memory") plan_memory(program);
     const double seconds = timer.seconds();
+    // Before, values have no bytes yet.
+    if (options.verify && pass.name == "plan_memory") check_valid(program, pass.name.data());
     if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
     if (options.stop_after == pass.name && pass.name != "lower" && pass.name != "schedule") break;
   }

@@ -1,6 +1,8 @@
 #include "ir/kernel/constraints.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -100,7 +102,9 @@ class System {
 
 }  // namespace
 
-bool infeasible(std::vector<Affine> inequalities, std::vector<Affine> equalities) {
+namespace {
+
+bool contradict(std::vector<Affine> inequalities, std::vector<Affine> equalities) {
   System system;
   while (!equalities.empty()) {
     const Affine equality = std::move(equalities.back());
@@ -125,6 +129,44 @@ bool infeasible(std::vector<Affine> inequalities, std::vector<Affine> equalities
   }
   for (Affine& row : inequalities) system.add(std::move(row));
   return system.infeasible();
+}
+
+// 33*i + (32*t + j) = 0 where the bracket stays between -32 and 32 says that i and the bracket are both 0: digits of a
+// mixed radix. Splits every equality as far as its bounds allow; true when it split one.
+bool split_digits(const std::vector<Affine>& inequalities, std::vector<Affine>& equalities) {
+  bool any = false;
+  for (std::size_t i = 0; i < equalities.size(); ++i) {
+    std::vector<std::int64_t> radices;
+    for (const auto& [var, coefficient] : equalities[i].terms) radices.push_back(std::abs(coefficient));
+    std::ranges::sort(radices, std::greater());
+    const auto repeated = std::ranges::unique(radices);
+    radices.erase(repeated.begin(), repeated.end());
+    for (const std::int64_t radix : radices) {
+      Affine high, low(equalities[i].constant);
+      for (const auto& [var, coefficient] : equalities[i].terms)
+        (coefficient % radix == 0 ? high : low).terms.emplace_back(var, coefficient);
+      if (low.is_constant() || high.is_constant()) continue;
+      const auto reaches = [&](const Affine& bound) {
+        std::vector<Affine> rows = inequalities;
+        rows.push_back(bound);
+        return !contradict(std::move(rows), {});
+      };
+      if (reaches(low - Affine(radix)) || reaches(low * -1 - Affine(radix))) continue;
+      for (auto& term : high.terms) term.second /= radix;
+      equalities[i] = low;
+      equalities.push_back(high);
+      any = true;
+      break;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+bool infeasible(std::vector<Affine> inequalities, std::vector<Affine> equalities) {
+  if (contradict(inequalities, equalities)) return true;
+  return split_digits(inequalities, equalities) && contradict(std::move(inequalities), std::move(equalities));
 }
 
 bool Facts::prove(const Affine& e) const {

@@ -173,7 +173,7 @@ Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 ///   K2   dtypes agree: of `let` by the op's type rule, of the others exactly; finish alone converts
 ///   K3   every index lies inside its axis, for all values of the variables that bounds and conditions leave
 ///   K4   what one task stores into a parameter no other task stores or loads
-///   K5   a vector loop holds no mma and no loop but unrolled ones
+///   K5   a vector loop holds no mma and no other vector loop; the bounds of loops inside it are the same for all lanes
 ///   K6   an index of a tile is a number after unrolling; the last one may add the index of a vector loop with known bounds
 ///   K7   lanes are a power of two that divides the vector loop's; 1 elsewhere and for an acc inside the vector loop; one
 ///        finish, in the block of the acc, ends accumulating

@@ -63,6 +63,8 @@ Program parse_program(std::string_view text, std::string_view file = "<text>");
 ///   P5  what a step stores to shares no byte with its other arguments (an in-place argument is `inout`)
 ///   P6  what a step stores to shares no byte with the arguments of other steps of its phase
 std::string verify(const Program& program);
+/// Aborts through BURIN_CHECK when an invariant is broken.
+void check_valid(const Program& program, const char* after);
 
 /// Runs every kernel with the interpreter, step by step. The same results as machine code, bit for bit, but for
 /// transcendental functions (rounded once from f64 here). Throws Error for an index reported by a kernel.

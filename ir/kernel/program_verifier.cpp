@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "ir/kernel/constraints.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/program.h"
@@ -169,5 +170,10 @@ class ProgramVerifier {
 }  // namespace
 
 std::string verify(const Program& program) { return ProgramVerifier(program).run(); }
+
+void check_valid(const Program& program, const char* after) {
+  const std::string broken = verify(program);
+  BURIN_CHECK(broken.empty(), std::string("after ") + after + ": " + broken + "\n" + print(program));
+}
 
 }  // namespace burin::ir

@@ -36,6 +36,7 @@ class KernelVerifier {
   struct Var {
     State state = State::undefined;
     Fixed fixed = Fixed::no;
+    bool varies = false;  // among the lanes of a vector loop
   };
   struct Scalar {
     State state = State::undefined;
@@ -86,7 +87,7 @@ class KernelVerifier {
   void define(VarId var, Fixed fixed) {
     if (var.index >= var_states_.size()) return fail("K1", fmt::format("there is no variable {}", var.index));
     if (var_states_[var.index].state != State::undefined) return fail("K1", "a variable is defined twice");
-    var_states_[var.index] = {State::in_scope, fixed};
+    var_states_[var.index] = {State::in_scope, fixed, false};
     scope_vars_.push_back(var);
   }
   void add_range(VarId var, std::int64_t extent) {
@@ -199,6 +200,10 @@ class KernelVerifier {
                                [&](const auto& term) { return var_states_[term.first.index].fixed == Fixed::yes; });
   }
 
+  bool varies(const Affine& a) const {
+    return std::ranges::any_of(a.terms, [&](const auto& term) { return var_states_[term.first.index].varies; });
+  }
+
   // ---- statements ----
   void block(const Block& body) {
     const std::size_t facts = facts_.size(), vars = scope_vars_.size(), scalars = scope_scalars_.size(),
@@ -269,14 +274,16 @@ class KernelVerifier {
     const bool known = is_fixed(s.lo) && std::ranges::any_of(s.hi, [&](const Affine& a) { return is_fixed(a); });
     if (s.loop_kind == LoopKind::unroll && !known) return fail("K9", "the bounds of an unrolled loop are not known");
     if (is_vector && s.width < 1) return fail("K9", fmt::format("a vector loop of {} lanes", s.width));
-    if (vector_depth_ > 0 && s.loop_kind != LoopKind::unroll)
-      return fail("K5", "a vector loop holds no loops but unrolled ones");
+    if (vector_depth_ > 0 && is_vector) return fail("K5", "a vector loop holds no other one");
+    if (varies(s.lo) || std::ranges::any_of(s.hi, [&](const Affine& a) { return varies(a); }))
+      return fail("K5", "the bounds of a loop inside a vector loop are the same for all lanes");
 
     const std::size_t facts = facts_.size(), vars = scope_vars_.size(), first_access = accesses_.size();
     define(s.var, !known                            ? Fixed::no
                   : is_vector                       ? Fixed::lane
                   : s.loop_kind == LoopKind::unroll ? Fixed::yes
                                                     : Fixed::no);
+    if (!failed()) var_states_[s.var.index].varies = is_vector;
     facts_.add(Affine(s.var) - s.lo);
     for (const Affine& hi : s.hi) facts_.add(hi - Affine(1) - Affine(s.var));
     if (is_vector) {
@@ -357,6 +364,7 @@ class KernelVerifier {
     if (s.mode == IndexMode::error && (s.site < 0 || static_cast<std::size_t>(s.site) >= kernel_.sites.size()))
       return fail("K10", "an index out of range is reported at no site");
     define(s.var, Fixed::no);
+    if (!failed()) var_states_[s.var.index].varies = vector_depth_ > 0;
     add_range(s.var, s.extent);
   }
 

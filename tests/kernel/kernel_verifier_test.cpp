@@ -157,18 +157,28 @@ TEST(KernelVerifier, K4TasksAreIndependent) {
             "K4: kernel @f: `store y[15*a + 5*b + c], %0`: two tasks may store the same element of y");
   EXPECT_EQ(verdict(grid + "    store y[20*a + c], %0\n  }\n}"),
             "K4: kernel @f: `store y[20*a + c], %0`: two tasks may store the same element of y");
+  // Columns in blocks of 4, 17 of them to a row.
+  EXPECT_EQ(verdict("kernel @f(out y: f32[51]) tasks (t in 5) {\n  %0 = constant 1 : f32\n  for i in 0..3 {\n"
+                    "    for j in 0..min(4, 17 - 4*t) {\n      store y[4*t + 17*i + j], %0\n    }\n  }\n}"),
+            "");
+  EXPECT_EQ(verdict("kernel @f(out y: f32[51]) tasks (t in 5) {\n  %0 = constant 1 : f32\n  for i in 0..3 {\n"
+                    "    for j in 0..min(4, 17 - 4*t) {\n      store y[4*t + 16*i + j], %0\n    }\n  }\n}"),
+            "K4: kernel @f: `store y[4*t + 16*i + j], %0`: two tasks may store the same element of y");
   // One task has nobody to meet; scratch is private.
   EXPECT_EQ(body("out y: f32[4]", one + "store y[0], %0"), "");
   EXPECT_EQ(tasks("out y: f32[4]", "scratch s: f32[1]\n" + one + "store s[0], %0"), "");
 }
 
-TEST(KernelVerifier, K5VectorLoopsHoldStraightCode) {
+TEST(KernelVerifier, K5LanesOfAVectorLoopStayTogether) {
   const std::string vector = "for i in 0..4 vector 4 {\n";
   EXPECT_EQ(body("out y: f32[4]", vector + "  for j in 0..2 unroll {\n  }\n}"), "");
-  EXPECT_EQ(body("out y: f32[4]", vector + "  for j in 0..2 {\n  }\n}"),
-            "K5: kernel @f: `for j in 0..2`: a vector loop holds no loops but unrolled ones");
+  EXPECT_EQ(tasks("out y: f32[4]", vector + "  for j in 0..t {\n    for k in j..2*t {\n    }\n  }\n}"), "");
+  EXPECT_EQ(body("out y: f32[4]", vector + "  for j in 0..i {\n  }\n}"),
+            "K5: kernel @f: `for j in 0..i`: the bounds of a loop inside a vector loop are the same for all lanes");
+  EXPECT_EQ(body("in x: i32[4]", vector + "  %0 = load x[i]\n  bind b = %0 in 0..9 clip\n  for j in b..9 {\n  }\n}"),
+            "K5: kernel @f: `for j in b..9`: the bounds of a loop inside a vector loop are the same for all lanes");
   EXPECT_EQ(body("out y: f32[4]", vector + "  for j in 0..2 vector 2 {\n  }\n}"),
-            "K5: kernel @f: `for j in 0..2 vector 2`: a vector loop holds no loops but unrolled ones");
+            "K5: kernel @f: `for j in 0..2 vector 2`: a vector loop holds no other one");
   EXPECT_EQ(
       body("in x: f32[2,2]", "tile t: f32[2,2]\n" + vector + "  mma t[r, c] += x[r, k] * x[k, c] for k in 0..2\n}"),
       "K5: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: a vector loop holds no mma");
