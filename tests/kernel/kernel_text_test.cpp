@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "base/error.h"
 #include "ir/kernel/block_builder.h"
 #include "tests/kernel/kernels.h"
@@ -126,6 +128,21 @@ TEST(KernelText, ErrorsSayWhere) {
   std::string deep = "kernel @f() {\n";
   for (int i = 0; i < 100000; ++i) deep += "for i in 0..1 {\n";
   EXPECT_EQ(error_of(deep), "k.txt:66:1: more than 64 nested blocks");
+}
+
+TEST(KernelText, TheKernelsOfTheManualAreReal) {
+  std::ifstream file("docs/kernel.md");
+  const std::string manual{std::istreambuf_iterator<char>(file), {}};
+  int found = 0;
+  for (std::size_t at = 0; (at = manual.find("```\nkernel @", at)) != std::string::npos; ++at) {
+    const std::size_t begin = at + 4;
+    const std::string text = manual.substr(begin, manual.find("```", begin) - begin);
+    const Kernel kernel = parse_kernel(text, "docs/kernel.md");
+    EXPECT_EQ(print(kernel), text);
+    EXPECT_EQ(verify(kernel), "");
+    ++found;
+  }
+  EXPECT_EQ(found, 1);
 }
 
 // Whatever is cut off or replaced, the parser answers with an error or a kernel.
