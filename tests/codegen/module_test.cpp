@@ -1,0 +1,107 @@
+// What a module promises beyond its kernels' results: names, features, no fused user ops, the same bytes every time.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "tests/codegen/machine.h"
+
+namespace burin::test {
+namespace {
+
+using ir::Kernel;
+
+Kernel multiply_add(const std::string& name) {
+  return ir::parse_kernel("kernel @" + name + R"((in x: f32[100], in h: bf16[100], in d: f64[100], out y: f32[100]) {
+  for j in 0..100 vector 32 {
+    %0 = load x[j]
+    %1 = load h[j]
+    %2 = load d[j]
+    %3 = convert %1 : f32
+    %4 = mul %0, %3 : f32
+    %5 = add %4, %0 : f32
+    %6 = mul %2, %2 : f64
+    %7 = add %6, %2 : f64
+    %8 = convert %7 : f32
+    %9 = max %5, %8 : f32
+    store y[j], %9
+  }
+})");
+}
+
+std::vector<const Kernel*> pointers(const std::vector<Kernel>& kernels) {
+  std::vector<const Kernel*> result;
+  for (const Kernel& kernel : kernels) result.push_back(&kernel);
+  return result;
+}
+
+TEST(CodegenModule, narrow_targets_get_no_wider_instruction) {
+  const std::vector<Kernel> kernels = {multiply_add("k")};
+  const std::string narrow = codegen::emit_assembly(pointers(kernels), avx2_target());
+  EXPECT_NE(narrow.find("%ymm"), std::string::npos);
+  for (const char* wide : {"%zmm", "%k[0-7]", "%[xy]mm(1[6-9]|2[0-9]|3[01])"})
+    EXPECT_FALSE(std::regex_search(narrow, std::regex(wide))) << wide << narrow;
+  EXPECT_NE(codegen::emit_assembly(pointers(kernels), avx512_target()).find("%zmm"), std::string::npos);
+}
+
+TEST(CodegenModule, products_and_sums_of_the_user_are_never_fused) {
+  const std::vector<Kernel> kernels = {multiply_add("k")};
+  for (const ir::Target& target : {avx2_target(), avx512_target()}) {
+    const std::string text = codegen::emit_assembly(pointers(kernels), target);
+    EXPECT_EQ(text.find("vfm"), std::string::npos) << text;
+    EXPECT_NE(text.find("vmulps"), std::string::npos);
+  }
+}
+
+TEST(CodegenModule, names_are_unique_and_plain) {
+  std::vector<Kernel> kernels = {multiply_add("k"), multiply_add("k"), multiply_add("k"), multiply_add("k"), multiply_add("k")};
+  kernels[1].name = "memcpy";
+  kernels[2].name = "block0/attn softmax";
+  kernels[3].name = "";
+  const std::string text = codegen::emit_llvm(pointers(kernels), avx2_target());
+  for (const char* name : {"@k(", "@kernel_memcpy(", "@block0_attn_softmax(", "@kernel_(", "@k_1("})
+    EXPECT_NE(text.find(std::string("define void ") + name), std::string::npos) << name;
+  EXPECT_EQ(codegen::compile(pointers(kernels), avx2_target())->entries().size(), 5u);
+}
+
+TEST(CodegenModule, the_same_kernels_give_the_same_bytes) {
+  const std::vector<Kernel> kernels = {multiply_add("a"), multiply_add("b")};
+  EXPECT_EQ(codegen::emit_object(pointers(kernels), avx2_target()), codegen::emit_object(pointers(kernels), avx2_target()));
+}
+
+TEST(CodegenModule, only_index_reports_are_left_undefined) {
+  const std::vector<Kernel> kernels = {ir::parse_kernel(R"(kernel @take(in x: f32[4], in ids: i64[9], out y: f32[9]) {
+  site "take"
+  for i in 0..9 vector 8 {
+    %0 = load ids[i]
+    bind at = %0 in 0..4 error site 0
+    %1 = load x[at]
+    store y[i], %1
+  }
+})")};
+  for (const ir::Target& target : {avx2_target(), avx512_target()})
+    EXPECT_EQ(undefined_symbols(codegen::emit_object(pointers(kernels), target)),
+              std::vector<std::string>{"burin_report_index"});
+}
+
+TEST(CodegenModule, many_kernels_on_several_threads_keep_their_order) {
+  std::vector<Kernel> kernels;
+  for (int i = 0; i < 23; ++i) {
+    ir::Kernel kernel;
+    kernel.name = "fill";
+    const ir::BufferId y = add_param(kernel, "y", {i32, Shape::of(1 + i % 5)}, ir::Space::out);
+    ir::BlockBuilder b(kernel);
+    b.loop("j", 0, {1 + i % 5}, i % 3 == 0 ? ir::LoopKind::unroll : ir::LoopKind::serial, 1,
+           [&](ir::VarId j) { b.store(y, {ir::Affine(j)}, b.constant(i32, i)); });
+    kernels.push_back(std::move(kernel));
+  }
+  const auto module = codegen::compile(pointers(kernels), avx2_target(), 4);
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    std::vector<ir::Literal> params = {ir::Literal({i32, Shape::of(1 + static_cast<int>(i) % 5)})};
+    run(module->entries()[i], kernels[i], params);
+    EXPECT_EQ(params[0].int_at(params[0].type().size() - 1), static_cast<std::int64_t>(i));
+  }
+  EXPECT_TRUE(codegen::compile({}, avx2_target())->entries().empty());
+}
+
+}  // namespace
+}  // namespace burin::test
