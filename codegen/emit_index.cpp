@@ -77,38 +77,43 @@ void KernelEmitter::emit_index(const Stmt& s) {
   set(s.result, {emit_convert(b_, value, DType::i64, s.dtype), s.dtype, varying, is_half(s.dtype)});
 }
 
+// Compared in 32 bits where that decides it: read as unsigned, an index below zero is beyond any extent.
 void KernelEmitter::emit_bind(const Stmt& s) {
   const Register r = get(s.args[0]);
-  llvm::Type* wide = b_.getInt64Ty();
-  if (r.varying) wide = vector_type(wide, lanes_);
-  llvm::Value* index = is_signed_int(r.dtype) ? b_.CreateSExt(r.value, wide) : b_.CreateZExt(r.value, wide);
-  llvm::Value* zero = llvm::Constant::getNullValue(wide);
-  llvm::Value* extent = llvm::ConstantInt::getSigned(wide, s.extent);
-  if (r.dtype == DType::u64) {  // beyond any extent, not below zero
-    llvm::Value* largest = llvm::ConstantInt::get(wide, static_cast<std::uint64_t>(INT64_MAX));
-    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index, largest);
-  }
+  const bool is_signed = is_signed_int(r.dtype);
+  const bool narrow = size_of(r.dtype) <= 4 && s.extent <= INT32_MAX;
+  auto typed = [&](llvm::Type* element) { return r.varying ? vector_type(element, lanes_) : element; };
+  auto extend = [&](llvm::Value* v, llvm::Type* type) { return is_signed ? b_.CreateSExt(v, type) : b_.CreateZExt(v, type); };
+  llvm::Type* wide = typed(b_.getInt64Ty());
+  llvm::Type* type = narrow ? typed(b_.getInt32Ty()) : wide;
+  llvm::Value* index = extend(r.value, type);
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
   if (s.mode == ir::IndexMode::error) {
-    llvm::Value* bad = b_.CreateICmpUGE(index, extent);
-    if (r.varying && mask_ != nullptr) bad = b_.CreateAnd(bad, mask_);
+    llvm::Value* inside = b_.CreateICmpULT(index, llvm::ConstantInt::getSigned(type, s.extent));
+    llvm::Value* bad = b_.CreateNot(inside);
     if (r.varying) {
-      report_lanes(s, index, bad);
+      report_lanes(s, r, combine_masks(mask_, bad));
     } else {
-      report_uniform(s, index, bad);
+      report_uniform(s, r, bad);
     }
-    index = b_.CreateSelect(b_.CreateICmpUGE(index, extent), zero, index);
+    index = b_.CreateSelect(inside, index, zero);
   } else {
-    llvm::Value* last = llvm::ConstantInt::getSigned(wide, s.extent - 1);
-    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, zero);
-    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, last);
+    llvm::Value* last = llvm::ConstantInt::getSigned(type, s.extent - 1);
+    if (is_signed) index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, index, zero);
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index, last);
   }
+  index = b_.CreateZExt(index, wide, "", true);
   Index& target = variables_[s.var.index].index;
   target = r.varying ? Index{i64(0), 0, index} : Index{index, 0, nullptr};
   variables_[s.var.index].depth = next_depth_++;
 }
 
-void KernelEmitter::call_report(const Stmt& s, llvm::Value* index) {
+/// An index of u64 beyond i64 is reported as the largest i64.
+void KernelEmitter::call_report(const Stmt& s, llvm::Value* index, DType dtype) {
   llvm::Type* long_type = b_.getInt64Ty();
+  index = is_signed_int(dtype) ? b_.CreateSExt(index, long_type) : b_.CreateZExt(index, long_type);
+  if (dtype == DType::u64)
+    index = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, index, i64(INT64_MAX));
   llvm::Type* params[] = {b_.getPtrTy(), long_type, b_.getInt32Ty(), long_type, long_type};
   llvm::FunctionCallee report =
       module_.getOrInsertFunction("burin_report_index", llvm::FunctionType::get(b_.getVoidTy(), params, false));
@@ -118,30 +123,30 @@ void KernelEmitter::call_report(const Stmt& s, llvm::Value* index) {
   call->setDoesNotThrow();
 }
 
-void KernelEmitter::report_uniform(const Stmt& s, llvm::Value* index, llvm::Value* bad) {
-  if (mask_ != nullptr) bad = b_.CreateAnd(bad, b_.CreateOrReduce(mask_));
+template <class F>
+void KernelEmitter::unlikely(llvm::Value* condition, F&& f) {
   llvm::LLVMContext& context = module_.getContext();
-  auto* report = llvm::BasicBlock::Create(context, "report", function_);
+  auto* rare = llvm::BasicBlock::Create(context, "report", function_);
   auto* resume = llvm::BasicBlock::Create(context, "resume", function_);
-  b_.CreateCondBr(bad, report, resume, llvm::MDBuilder(context).createUnlikelyBranchWeights());
-  b_.SetInsertPoint(report);
-  call_report(s, index);
+  b_.CreateCondBr(condition, rare, resume, llvm::MDBuilder(context).createUnlikelyBranchWeights());
+  b_.SetInsertPoint(rare);
+  f();
   b_.CreateBr(resume);
   b_.SetInsertPoint(resume);
 }
 
+// A block runs only where some lane does, so an index that all lanes share has been met.
+void KernelEmitter::report_uniform(const Stmt& s, const Register& index, llvm::Value* bad) {
+  unlikely(bad, [&] { call_report(s, index.value, index.dtype); });
+}
+
 // The first bad lane is the one that a run in order meets first.
-void KernelEmitter::report_lanes(const Stmt& s, llvm::Value* index, llvm::Value* bad) {
-  llvm::LLVMContext& context = module_.getContext();
-  auto* report = llvm::BasicBlock::Create(context, "report", function_);
-  auto* resume = llvm::BasicBlock::Create(context, "resume", function_);
-  b_.CreateCondBr(b_.CreateOrReduce(bad), report, resume, llvm::MDBuilder(context).createUnlikelyBranchWeights());
-  b_.SetInsertPoint(report);
-  llvm::Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(static_cast<unsigned>(lanes_)));
-  llvm::Value* lane = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b_.getTrue());
-  call_report(s, b_.CreateExtractElement(index, lane));
-  b_.CreateBr(resume);
-  b_.SetInsertPoint(resume);
+void KernelEmitter::report_lanes(const Stmt& s, const Register& index, llvm::Value* bad) {
+  unlikely(b_.CreateOrReduce(bad), [&] {
+    llvm::Value* bits = b_.CreateBitCast(bad, b_.getIntNTy(static_cast<unsigned>(lanes_)));
+    llvm::Value* lane = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, b_.getTrue());
+    call_report(s, b_.CreateExtractElement(index.value, lane), index.dtype);
+  });
 }
 
 }  // namespace burin::codegen

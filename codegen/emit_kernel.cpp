@@ -48,7 +48,8 @@ void KernelEmitter::emit() {
   b_.CreateRetVoid();
 }
 
-// Parameters are disjoint from one another and from scratch, which is said once per access: alias scopes.
+// Parameters are disjoint from one another and from scratch, which is said once per access: alias scopes. Each access
+// names all others, so kernels of very many buffers go without.
 void KernelEmitter::bind_buffers() {
   llvm::MDBuilder metadata(module_.getContext());
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain();
@@ -78,6 +79,8 @@ void KernelEmitter::bind_buffers() {
       place.pointer = load;
     }
   }
+  constexpr std::size_t most_scopes = 64;
+  if (scopes.size() > most_scopes) return;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     std::vector<llvm::Metadata*> others = scopes;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));

@@ -39,7 +39,9 @@ llvm::Value* KernelEmitter::address(ir::BufferId buffer, llvm::Value* offset, st
 llvm::Value* KernelEmitter::annotate(llvm::Value* access, ir::BufferId buffer) {
   auto* instruction = llvm::cast<llvm::Instruction>(access);
   const Place& place = places_[buffer.index];
-  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, place.scope);
+  if (place.scope != nullptr) instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, place.scope);
+  if (kernel_.buffers[buffer.index].space == ir::Space::in && llvm::isa<llvm::LoadInst>(instruction))
+    instruction->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(module_.getContext(), {}));
   if (place.others != nullptr) instruction->setMetadata(llvm::LLVMContext::MD_noalias, place.others);
   return access;
 }

@@ -82,9 +82,11 @@ class KernelEmitter {
   llvm::Value* all_hold(std::span<const ir::Affine> conditions, bool* varying);
   void emit_index(const Stmt& s);
   void emit_bind(const Stmt& s);
-  void report_uniform(const Stmt& s, llvm::Value* index, llvm::Value* bad);
-  void report_lanes(const Stmt& s, llvm::Value* index, llvm::Value* bad);
-  void call_report(const Stmt& s, llvm::Value* index);
+  void report_uniform(const Stmt& s, const Register& index, llvm::Value* bad);
+  void report_lanes(const Stmt& s, const Register& index, llvm::Value* bad);
+  void call_report(const Stmt& s, llvm::Value* index, DType dtype);
+  template <class F>
+  void unlikely(llvm::Value* condition, F&& f);
 
   // emit_loops.cpp
   void emit_loop(const Stmt& s);

@@ -4,7 +4,10 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 
+#include <concepts>
+
 #include "base/check.h"
+#include "codegen/vector_math/emit_math.h"
 
 namespace burin::codegen {
 
@@ -38,14 +41,28 @@ Value* no_rule(const Args& a, Op op) {
   return nullptr;
 }
 
+/// The larger (smaller) of two floats. The machine's max(x, y) gives y for two zeros and for NaN: both orders, joined bit by
+/// bit, leave the zero of the right sign; NaN is put in afterwards. Shorter a chain than what llvm.maximum becomes.
+Value* extremum(const Args& a, bool largest, Value* x, Value* y) {
+  if (llvm::isa<llvm::Constant>(x) || llvm::isa<llvm::Constant>(y))
+    return a.binary(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x, y);
+  llvm::Type* real = x->getType();
+  llvm::Type* bits = real->getWithNewType(a.b.getIntNTy(real->getScalarSizeInBits()));
+  const llvm::CmpInst::Predicate wins = largest ? llvm::CmpInst::FCMP_OGT : llvm::CmpInst::FCMP_OLT;
+  Value* one_way = a.b.CreateBitCast(a.b.CreateSelect(a.b.CreateFCmp(wins, x, y), x, y), bits);
+  Value* other_way = a.b.CreateBitCast(a.b.CreateSelect(a.b.CreateFCmp(wins, y, x), y, x), bits);
+  Value* joined = largest ? a.b.CreateAnd(one_way, other_way) : a.b.CreateOr(one_way, other_way);
+  return a.b.CreateSelect(a.b.CreateFCmpUNO(x, y), llvm::ConstantFP::getNaN(real), a.b.CreateBitCast(joined, real));
+}
+
 Value* maximum(const Args& a, Value* x, Value* y) {
-  if (a.real()) return a.binary(llvm::Intrinsic::maximum, x, y);
+  if (a.real()) return extremum(a, true, x, y);
   if (a.boolean()) return a.b.CreateOr(x, y);
   return a.binary(a.is_signed() ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, x, y);
 }
 
 Value* minimum(const Args& a, Value* x, Value* y) {
-  if (a.real()) return a.binary(llvm::Intrinsic::minimum, x, y);
+  if (a.real()) return extremum(a, false, x, y);
   if (a.boolean()) return a.b.CreateAnd(x, y);
   return a.binary(a.is_signed() ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, x, y);
 }
@@ -155,25 +172,23 @@ Value* emit(Tag<Op::ge>, const Args& a) {
 // ---- functions that are approximated -----------------------------------------------------------------------------------
 Value* emit(Tag<Op::rsqrt>, const Args& a) { return a.b.CreateFDiv(a.number(1), a.unary(llvm::Intrinsic::sqrt)); }
 Value* emit(Tag<Op::pow>, const Args& a) {
-  return a.real() ? no_rule(a, Op::pow) : emit_int_pow(a.b, a[0], a[1], a.is_signed());
+  return a.real() ? emit_math(a.b, MathFn::pow, a[0], a[1]) : emit_int_pow(a.b, a[0], a[1], a.is_signed());
 }
+#define BURIN_ONE(op) \
+  Value* emit(Tag<Op::op>, const Args& a) { return emit_math(a.b, MathFn::op, a[0]); }
+#define BURIN_TWO(op)                                                                    \
+  template <std::same_as<Tag<Op::op>> T>                                                  \
+    requires(Op::op != Op::pow)                                                           \
+  Value* emit(T, const Args& a) {                                                         \
+    return emit_math(a.b, MathFn::op, a[0], a[1]);                                        \
+  }
+BURIN_MATH_FUNCTIONS(BURIN_ONE, BURIN_TWO)
+#undef BURIN_ONE
+#undef BURIN_TWO
+
 #define BURIN_MATH(op) \
   Value* emit(Tag<Op::op>, const Args& a) { return no_rule(a, Op::op); }
 BURIN_MATH(cbrt)
-BURIN_MATH(exp)
-BURIN_MATH(exp2)
-BURIN_MATH(expm1)
-BURIN_MATH(log)
-BURIN_MATH(log2)
-BURIN_MATH(log1p)
-BURIN_MATH(tanh)
-BURIN_MATH(logistic)
-BURIN_MATH(erf)
-BURIN_MATH(erfc)
-BURIN_MATH(erf_inv)
-BURIN_MATH(sin)
-BURIN_MATH(cos)
-BURIN_MATH(tan)
 BURIN_MATH(asin)
 BURIN_MATH(acos)
 BURIN_MATH(atan)
