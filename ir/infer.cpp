@@ -12,7 +12,8 @@ attrs_of<op> typed_attrs(std::span<const AttrValue> values) {
   [[maybe_unused]] std::size_t i = 0;
   visit_attrs(result, [&]<class T>(std::string_view attribute, T& field) {
     const T* value = std::get_if<T>(&values[i++]);
-    BURIN_CHECK(value != nullptr, std::string(name(op)) + ": attribute " + std::string(attribute) + " has another kind");
+    BURIN_CHECK(value != nullptr,
+                std::string(name(op)) + ": attribute " + std::string(attribute) + " has another kind");
     field = *value;
   });
   return result;
@@ -39,7 +40,8 @@ std::vector<Type> infer_types(Op op, std::span<const Type> operands, std::span<c
   if (row.arity >= 0 && operands.size() != static_cast<std::size_t>(row.arity))
     in.fail(Msg::operand_count, row.name, shape::count(static_cast<std::size_t>(row.arity), "operand", "operands"),
             operands.size());
-  std::vector<Type> types = with_tag(op, [&]<Op o>(Tag<o> tag) { return shape::infer(tag, in, typed_attrs<o>(attributes)); });
+  std::vector<Type> types =
+      with_tag(op, [&]<Op o>(Tag<o> tag) { return shape::infer(tag, in, typed_attrs<o>(attributes)); });
   for (const Type& type : types) check_size(in, type);
   return types;
 }

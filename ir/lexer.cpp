@@ -157,8 +157,10 @@ std::string Lexer::prefix(const Token& token) const {
 
 std::string quoted(const Token& token) {
   if (token.kind == Token::end) return "the end of the text";
-  const std::string_view sigil =
-      token.kind == Token::value ? "%" : token.kind == Token::symbol ? "@" : token.kind == Token::string ? "\"" : "";
+  const std::string_view sigil = token.kind == Token::value    ? "%"
+                                 : token.kind == Token::symbol ? "@"
+                                 : token.kind == Token::string ? "\""
+                                                               : "";
   const bool is_long = token.text.size() > 40;
   return fmt::format("`{}{}{}{}`", sigil, token.text.substr(0, 40), is_long ? "..." : "",
                      token.kind == Token::string ? "\"" : "");

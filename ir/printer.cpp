@@ -120,7 +120,8 @@ class Printer {
     for (ValueId result : f.results()) results.push_back(to_string(f.type(result)));
     const std::string& name = function_names_[&f];
     const auto head = [&](std::string_view open, std::string_view separator) {
-      return fmt::format("func @{}({}{}) -> ({}) {{\n", name, open, fmt::join(args, separator), fmt::join(results, ", "));
+      return fmt::format("func @{}({}{}) -> ({}) {{\n", name, open, fmt::join(args, separator),
+                         fmt::join(results, ", "));
     };
     const std::string one_line = head("", ", ");
     out_ += one_line.size() <= max_width + 1 || args.empty() ? one_line : head("\n    ", ",\n    ");

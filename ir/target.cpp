@@ -99,8 +99,8 @@ CpuFeatures host_features(bool ask_for_tiles) {
   f.fma = ymm && bit(leaf1.ecx, 12);
   f.f16c = ymm && bit(leaf1.ecx, 29);
   // F, BW, DQ, VL and CD: what every AVX-512 server since 2017 has.
-  f.avx512 = zmm && bit(leaf7.ebx, 16) && bit(leaf7.ebx, 30) && bit(leaf7.ebx, 17) && bit(leaf7.ebx, 31) &&
-             bit(leaf7.ebx, 28);
+  f.avx512 =
+      zmm && bit(leaf7.ebx, 16) && bit(leaf7.ebx, 30) && bit(leaf7.ebx, 17) && bit(leaf7.ebx, 31) && bit(leaf7.ebx, 28);
   f.avx512_bf16 = f.avx512 && bit(leaf7_1.eax, 5);
   f.avx512_fp16 = f.avx512 && bit(leaf7.edx, 23);
   const bool tiles = (states & tile_states) == tile_states && bit(leaf7.edx, 24) && bit(leaf7.edx, 22);

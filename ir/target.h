@@ -30,14 +30,15 @@ struct CpuFeatures {
   bool avx512 = false, avx512_bf16 = false, avx512_fp16 = false;
   bool amx = false;  // with the BF16 tiles
 };
-/// From CPUID and XGETBV, never from the CPU's name. `amx` is set only if `ask_for_tiles` and the system grants the tile
-/// registers, which it then does for the life of the process.
+/// From CPUID and XGETBV, never from the CPU's name. `amx` is set only if `ask_for_tiles` and the system grants the
+/// tile registers, which it then does for the life of the process.
 CpuFeatures host_features(bool ask_for_tiles);
-/// The widest path that the features allow, up to `max_isa` ("" is no limit); default caches. Throws Error as host_target.
+/// The widest path that the features allow, up to `max_isa` ("" is no limit); default caches. Throws Error as
+/// host_target.
 Target narrowed_target(const CpuFeatures& features, std::string_view max_isa);
 
-/// This machine's features and caches (CPUID), narrowed to `max_isa`, or else to BURIN_MAX_ISA (a name; "" is no limit).
-/// Throws Error below AVX2+FMA+F16C, naming the missing feature, and for an unknown name.
+/// This machine's features and caches (CPUID), narrowed to `max_isa`, or else to BURIN_MAX_ISA (a name; "" is no
+/// limit). Throws Error below AVX2+FMA+F16C, naming the missing feature, and for an unknown name.
 Target host_target(std::string_view max_isa = "");
 
 }  // namespace burin::ir

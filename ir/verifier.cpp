@@ -37,14 +37,18 @@ class Verifier {
   }
 
   bool exists(ValueId value) const { return value.index < f_.value_types_.size(); }
-  static bool in_table(std::size_t first, std::size_t n, std::size_t size) { return first <= size && n <= size - first; }
+  static bool in_table(std::size_t first, std::size_t n, std::size_t size) {
+    return first <= size && n <= size - first;
+  }
 
   // V1 and the tables of V2.
   std::string check_tables() const {
     const std::size_t n = f_.value_types_.size();
-    if (f_.defs_.size() != n) return fmt::format("V1: @{} has {} values and {} definitions", f_.name_, n, f_.defs_.size());
+    if (f_.defs_.size() != n)
+      return fmt::format("V1: @{} has {} values and {} definitions", f_.name_, n, f_.defs_.size());
     for (std::size_t i = 0; i < n; ++i)
-      if (f_.value_types_[i].index >= f_.types_.size()) return fmt::format("V1: @{}: value {} has no type", f_.name_, i);
+      if (f_.value_types_[i].index >= f_.types_.size())
+        return fmt::format("V1: @{}: value {} has no type", f_.name_, i);
     for (ValueId arg : f_.args_)
       if (!exists(arg)) return fmt::format("V1: @{}: argument {} does not exist", f_.name_, arg.index);
     for (const auto& [value, text] : f_.value_names_)
@@ -102,7 +106,8 @@ class Verifier {
       case AttrKind::Literal: {
         const Literal& literal = std::get<Literal>(value);
         if (!literal.valid()) return false;
-        const std::size_t bytes = literal.is_splat() ? size_of(literal.dtype()) : static_cast<std::size_t>(literal.type().bytes());
+        const std::size_t bytes =
+            literal.is_splat() ? size_of(literal.dtype()) : static_cast<std::size_t>(literal.type().bytes());
         return literal.raw().size() == bytes;
       }
       default: return true;
@@ -121,7 +126,8 @@ class Verifier {
       return fmt::format("V6: expected {} results, found {}", types.size(), f_.num_results(id));
     for (std::size_t i = 0; i < types.size(); ++i)
       if (f_.type(f_.result(id, i)) != types[i])
-        return fmt::format("V6: result {} is {}, expected {}", i, to_string(f_.type(f_.result(id, i))), to_string(types[i]));
+        return fmt::format("V6: result {} is {}, expected {}", i, to_string(f_.type(f_.result(id, i))),
+                           to_string(types[i]));
     return "";
   }
 

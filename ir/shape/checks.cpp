@@ -49,13 +49,11 @@ Shape checked_shape(const Operands& in, std::string_view attribute, const Ints& 
 }
 
 void check_same_dtype(const Operands& in, std::size_t a, std::size_t b) {
-  if (in[a].dtype != in[b].dtype)
-    in.fail(Msg::dtypes_differ, name(in.op), a, to_string(in[a]), b, to_string(in[b]));
+  if (in[a].dtype != in[b].dtype) in.fail(Msg::dtypes_differ, name(in.op), a, to_string(in[a]), b, to_string(in[b]));
 }
 
 void check_same_shape(const Operands& in, std::size_t a, std::size_t b) {
-  if (in[a].shape != in[b].shape)
-    in.fail(Msg::shapes_differ, name(in.op), a, to_string(in[a]), b, to_string(in[b]));
+  if (in[a].shape != in[b].shape) in.fail(Msg::shapes_differ, name(in.op), a, to_string(in[a]), b, to_string(in[b]));
 }
 
 void check_same_rank(const Operands& in, std::size_t a, std::size_t b) {

@@ -22,7 +22,8 @@ void check_pairs(const Operands& in, std::string_view what, const Ints& lhs, con
     in.fail(Msg::dot_axis_counts, name(in.op), what, count(lhs.size(), "axis", "axes"), to_string(in[0]),
             count(rhs.size(), "axis", "axes"), to_string(in[1]));
   for (std::size_t i = 0; i < lhs.size(); ++i) {
-    const Int left = in[0].shape[static_cast<std::size_t>(lhs[i])], right = in[1].shape[static_cast<std::size_t>(rhs[i])];
+    const Int left = in[0].shape[static_cast<std::size_t>(lhs[i])],
+              right = in[1].shape[static_cast<std::size_t>(rhs[i])];
     if (left != right)
       in.fail(Msg::dot_sizes, name(in.op), what, to_string(in[0]), lhs[i], left, to_string(in[1]), rhs[i], right);
   }

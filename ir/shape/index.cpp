@@ -21,7 +21,8 @@ struct IndexDims {
   Int vector_dim;
 };
 
-void check_disjoint(const Operands& in, std::string_view a_name, const Ints& a, std::string_view b_name, const Ints& b) {
+void check_disjoint(const Operands& in, std::string_view a_name, const Ints& a, std::string_view b_name,
+                    const Ints& b) {
   for (Int axis : a)
     if (contains(b, axis)) in.fail(Msg::index_dims_overlap, name(in.op), a_name, b_name, axis);
 }
@@ -39,8 +40,7 @@ Ints check_index_dims(const Operands& in, const IndexDims& d) {
   const auto rank = static_cast<Int>(indices.rank());
   if (d.vector_dim < 0 || d.vector_dim > rank)
     in.fail(Msg::index_vector_dim, name(in.op), d.vector_dim, rank, to_string(indices));
-  if (contains(d.indices_batching, d.vector_dim))
-    in.fail(Msg::index_vector_batching, name(in.op), d.vector_dim);
+  if (contains(d.indices_batching, d.vector_dim)) in.fail(Msg::index_vector_batching, name(in.op), d.vector_dim);
   const Int components = d.vector_dim < rank ? extent(indices, d.vector_dim) : 1;
   if (static_cast<Int>(d.map.size()) != components)
     in.fail(Msg::index_components, name(in.op), d.map_name, d.map.size(), components, to_string(indices), d.vector_dim);
@@ -138,8 +138,8 @@ Types infer(Tag<Op::gather>, const Operands& in, const attrs::gather& a) {
 }
 
 Types infer(Tag<Op::scatter>, const Operands& in, const attrs::scatter& a) {
-  const IndexDims dims{"inserted_window_dims",         a.inserted_window_dims,         a.operand_batching_dims,
-                       a.indices_batching_dims,        "scatter_dims_to_operand_dims", a.scatter_dims_to_operand_dims,
+  const IndexDims dims{"inserted_window_dims",  a.inserted_window_dims,         a.operand_batching_dims,
+                       a.indices_batching_dims, "scatter_dims_to_operand_dims", a.scatter_dims_to_operand_dims,
                        a.index_vector_dim};
   const Ints batch = check_index_dims(in, dims);
   check_same_dtype(in, 0, 2);

@@ -54,8 +54,10 @@ Types infer(Tag<Op::custom_jvp>, const Operands& in, const attrs::custom_jvp& a)
   Types args(in.types.begin(), in.types.end()), outs = results;
   append_floats(args, in.types);
   append_floats(outs, results);
-  check_signature(in, "jvp", "arguments", a.jvp->arg_types(), args, "the operands and a tangent for each float operand");
-  check_signature(in, "jvp", "results", a.jvp->result_types(), outs, "body's results and a tangent for each float result");
+  check_signature(in, "jvp", "arguments", a.jvp->arg_types(), args,
+                  "the operands and a tangent for each float operand");
+  check_signature(in, "jvp", "results", a.jvp->result_types(), outs,
+                  "body's results and a tangent for each float result");
   return results;
 }
 

@@ -60,13 +60,15 @@ TEST(Builder, IsEmptyAfterFinish) {
   EXPECT_EQ(b.function().num_ops(), 0u);
   EXPECT_EQ(b.function().num_values(), 0u);
   const ValueId x = b.add_arg(Type{f32, {3}});
-  EXPECT_EQ(print(b.finish({b.exp(x)})), "func @main(%0: f32[3]) -> (f32[3]) {\n  %1 = exp %0 : f32[3]\n  return %1\n}\n");
+  EXPECT_EQ(print(b.finish({b.exp(x)})),
+            "func @main(%0: f32[3]) -> (f32[3]) {\n  %1 = exp %0 : f32[3]\n  return %1\n}\n");
 }
 
 TEST(Builder, InliningKeepsAttributesMarksNamesAndLocations) {
   const Function body = parse(
       "func @body(%x: f32[3,5]) {\n  %rows = reduce_sum %x {axes = [1], linear}\n"
-      "  %a, %b = optimization_barrier %rows, %x\n  return %b, %a, %x\n}", "b.ir");
+      "  %a, %b = optimization_barrier %rows, %x\n  return %b, %a, %x\n}",
+      "b.ir");
   Builder b;
   b.set_location({"user.cpp", 1, "", ""});
   const ValueId y = b.add_arg(Type{f32, {3, 5}}, "y");

@@ -110,8 +110,10 @@ TEST(Infer, Reduce) {
 TEST(Infer, ReduceErrors) {
   EXPECT_EQ(typed("reduce_sum %a {axes = [2]}"),
             "reduce_sum: axes: axis 2 is out of range for f32[2,3], which has 2 axes");
-  EXPECT_EQ(typed("reduce_sum %b {axes = [-1]}"), "reduce_sum: axes: axis -1 is out of range for f32[3], which has 1 axis");
-  EXPECT_EQ(typed("reduce_max %s {axes = [0]}"), "reduce_max: axes: axis 0 is out of range for f32[], which has 0 axes");
+  EXPECT_EQ(typed("reduce_sum %b {axes = [-1]}"),
+            "reduce_sum: axes: axis -1 is out of range for f32[3], which has 1 axis");
+  EXPECT_EQ(typed("reduce_max %s {axes = [0]}"),
+            "reduce_max: axes: axis 0 is out of range for f32[], which has 0 axes");
   EXPECT_EQ(typed("reduce_sum %a {axes = [1, 1]}"), "reduce_sum: axes: axis 1 occurs twice");
   EXPECT_EQ(typed("reduce_or %a {axes = [1]}"), "reduce_or: expected integers or bools, found f32[2,3] as operand 0");
   EXPECT_EQ(typed("argmax %a {axis = 2, dtype = i32}"),
@@ -144,7 +146,8 @@ TEST(Infer, Movement) {
 TEST(Infer, MovementErrors) {
   EXPECT_EQ(typed("reshape %a {shape = [4]}"), "reshape: f32[2,3] has 6 elements, the shape [4] has 4");
   EXPECT_EQ(typed("reshape %a {shape = [6, -1]}"), "reshape: shape: axis 1 has the negative extent -1");
-  EXPECT_EQ(typed("reshape %s {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1]}"), "reshape: shape has 9 axes, at most 8 are possible");
+  EXPECT_EQ(typed("reshape %s {shape = [1, 1, 1, 1, 1, 1, 1, 1, 1]}"),
+            "reshape: shape has 9 axes, at most 8 are possible");
   EXPECT_EQ(typed("reshape %s {shape = [4294967296, 4294967296]}"),
             "reshape: shape: [4294967296,4294967296] has more elements than 64 bits can count");
   EXPECT_EQ(typed("transpose %a {permutation = [0]}"),
@@ -170,7 +173,8 @@ TEST(Infer, MovementErrors) {
             "pad: value: expected rank 0, found f32[2,3] as operand 1");
   EXPECT_EQ(typed("pad %b, %i {low = [0], high = [0], interior = [0]}"),
             "pad: dtypes differ: operand 0 is f32[3], operand 1 is i32[]");
-  EXPECT_EQ(typed("pad %b, %s {low = [0], high = [0], interior = [-1]}"), "pad: axis 0: expected interior >= 0, found -1");
+  EXPECT_EQ(typed("pad %b, %s {low = [0], high = [0], interior = [-1]}"),
+            "pad: axis 0: expected interior >= 0, found -1");
   EXPECT_EQ(typed("pad %b, %s {low = [-2], high = [-2], interior = [0]}"),
             "pad: axis 0 of f32[3] would have the extent -1 (low -2, high -2, interior 0)");
   EXPECT_EQ(typed("pad %b, %s {low = [0], high = [0], interior = [9223372036854775807]}"),
@@ -186,9 +190,12 @@ TEST(Infer, MovementErrors) {
 TEST(Infer, DotGeneral) {
   EXPECT_EQ(typed("dot_general %a, %b {lhs_contract = [1], rhs_contract = [0], dtype = f32}"), "f32[2]");
   EXPECT_EQ(typed("dot_general %a, %a {dtype = f64}"), "f64[2,3,2,3]");
-  EXPECT_EQ(typed("dot_general %c, %c {lhs_batch = [1], rhs_batch = [1], lhs_contract = [0], rhs_contract = [0], dtype = f32}"),
-            "f32[3,4,4]");
-  EXPECT_EQ(typed("dot_general %c, %c {lhs_batch = [2, 0], rhs_batch = [2, 0], lhs_contract = [1], rhs_contract = [1], dtype = f32}"),
+  EXPECT_EQ(
+      typed(
+          "dot_general %c, %c {lhs_batch = [1], rhs_batch = [1], lhs_contract = [0], rhs_contract = [0], dtype = f32}"),
+      "f32[3,4,4]");
+  EXPECT_EQ(typed("dot_general %c, %c {lhs_batch = [2, 0], rhs_batch = [2, 0], lhs_contract = [1], rhs_contract = [1], "
+                  "dtype = f32}"),
             "f32[4,2]");
   EXPECT_EQ(typed("dot_general %z, %z {lhs_contract = [0], rhs_contract = [0], dtype = f32}"), "f32[3,3]");
   const std::string inner = " {lhs_contract = [0, 1], rhs_contract = [0, 1], dtype = ";
@@ -209,8 +216,10 @@ TEST(Infer, DotGeneralErrors) {
             "dot_general: contracting axes: 1 axis of lhs f32[2,3], but 0 axes of rhs f32[3]");
   EXPECT_EQ(typed("dot_general %a, %b {lhs_batch = [0, 1], rhs_batch = [0], dtype = f32}"),
             "dot_general: batch axes: 2 axes of lhs f32[2,3], but 1 axis of rhs f32[3]");
-  EXPECT_EQ(typed("dot_general %a, %a {lhs_batch = [1], rhs_batch = [1], lhs_contract = [0], rhs_contract = [1], dtype = f32}"),
-            "dot_general: axis 1 of rhs f32[2,3] is both a batch and a contracting axis");
+  EXPECT_EQ(
+      typed(
+          "dot_general %a, %a {lhs_batch = [1], rhs_batch = [1], lhs_contract = [0], rhs_contract = [1], dtype = f32}"),
+      "dot_general: axis 1 of rhs f32[2,3] is both a batch and a contracting axis");
   EXPECT_EQ(typed("dot_general %a, %b {lhs_contract = [1], rhs_contract = [1], dtype = f32}"),
             "dot_general: rhs_contract: axis 1 is out of range for f32[3], which has 1 axis");
   EXPECT_EQ(typed("dot_general %a, %d {dtype = f64}"),
@@ -237,20 +246,24 @@ TEST(Infer, ConstantAndIota) {
 }
 
 TEST(Infer, Gather) {
-  const std::string rows = "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, ";
+  const std::string rows =
+      "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, ";
   EXPECT_EQ(typed(gather("%a, %ids", rows + "slice_sizes = [1, 3]")), "f32[7,3]");
   EXPECT_EQ(typed(gather("%a, %ids", rows + "slice_sizes = [1, 0]")), "f32[7,0]");
   EXPECT_EQ(typed(gather("%z, %none", rows + "slice_sizes = [1, 3]")), "f32[0,3]");
   // Windows, the index vector as the last axis, and indices that are vectors without an axis of their own.
-  EXPECT_EQ(typed(gather("%c, %pairs", "offset_dims = [0, 2, 3], start_index_map = [2, 0], index_vector_dim = 1, "
-                                       "slice_sizes = [1, 3, 2]")),
+  EXPECT_EQ(typed(gather("%c, %pairs",
+                         "offset_dims = [0, 2, 3], start_index_map = [2, 0], index_vector_dim = 1, "
+                         "slice_sizes = [1, 3, 2]")),
             "f32[1,5,3,2]");
-  EXPECT_EQ(typed(gather("%a, %i", "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], "
-                                   "slice_sizes = [2, 1]")),
+  EXPECT_EQ(typed(gather("%a, %i",
+                         "offset_dims = [0], collapsed_slice_dims = [1], start_index_map = [1], "
+                         "slice_sizes = [2, 1]")),
             "f32[2]");
-  EXPECT_EQ(typed(gather("%c, %bids", "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
-                                      "indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, "
-                                      "slice_sizes = [1, 1, 4]")),
+  EXPECT_EQ(typed(gather("%c, %bids",
+                         "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], "
+                         "indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, "
+                         "slice_sizes = [1, 1, 4]")),
             "f32[2,7,4]");
 }
 
@@ -263,7 +276,8 @@ TEST(Infer, GatherErrors) {
             "gather: slice_sizes has 1 entry, expected one per axis of f32[2,3], which has 2 axes");
   EXPECT_EQ(typed(gather("%a, %ids", rows + "slice_sizes = [2, 3]")),
             "gather: slice_sizes: axis 0 is collapsed or batching, expected 1, found 2");
-  EXPECT_EQ(typed(gather("%a, %ids", rows + "slice_sizes = [1, 4]")), "gather: axis 1: a slice of 4 does not fit f32[2,3]");
+  EXPECT_EQ(typed(gather("%a, %ids", rows + "slice_sizes = [1, 4]")),
+            "gather: axis 1: a slice of 4 does not fit f32[2,3]");
   EXPECT_EQ(typed(gather("%z, %ids", rows + "slice_sizes = [1, 3]")),
             "gather: axis 0 of f32[0,3] is empty, so nothing can be read for the result f32[7,3]");
   EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [2], collapsed_slice_dims = [0], " + map + "slice_sizes = [1, 3]")),
@@ -273,42 +287,48 @@ TEST(Infer, GatherErrors) {
   EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1], " + map + "slice_sizes = [2, 3]")),
             "gather: offset_dims, collapsed_slice_dims and operand_batching_dims name 1 axes together, the operand "
             "f32[2,3] has 2 axes");
-  EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], "
-                                     "index_vector_dim = 1, slice_sizes = [1, 3]")),
+  EXPECT_EQ(typed(gather("%a, %ids",
+                         "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], "
+                         "index_vector_dim = 1, slice_sizes = [1, 3]")),
             "gather: start_index_map names 2 axes, but each index has 1 component(s): the indices are i64[7,1], "
             "index_vector_dim is 1");
-  EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [2], "
-                                     "index_vector_dim = 1, slice_sizes = [1, 3]")),
+  EXPECT_EQ(typed(gather("%a, %ids",
+                         "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [2], "
+                         "index_vector_dim = 1, slice_sizes = [1, 3]")),
             "gather: start_index_map: axis 2 is out of range for f32[2,3], which has 2 axes");
-  EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
-                                     "index_vector_dim = 3, slice_sizes = [1, 3]")),
+  EXPECT_EQ(typed(gather("%a, %ids",
+                         "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], "
+                         "index_vector_dim = 3, slice_sizes = [1, 3]")),
             "gather: index_vector_dim is 3, expected 0 to 2 for the indices i64[7,1]");
   const std::string batch = "offset_dims = [2], collapsed_slice_dims = [1], operand_batching_dims = [0], ";
   const std::string sizes = "slice_sizes = [1, 1, 4]";
-  EXPECT_EQ(typed(gather("%c, %bids", batch + "indices_batching_dims = [2], start_index_map = [1], index_vector_dim = 2, " +
-                                          sizes)),
+  EXPECT_EQ(typed(gather("%c, %bids",
+                         batch + "indices_batching_dims = [2], start_index_map = [1], index_vector_dim = 2, " + sizes)),
             "gather: indices_batching_dims names axis 2, which is index_vector_dim");
   EXPECT_EQ(typed(gather("%c, %bids", batch + "start_index_map = [1], index_vector_dim = 2, " + sizes)),
             "gather: operand_batching_dims names 1 axes, indices_batching_dims 0");
-  EXPECT_EQ(typed(gather("%c, %bids", batch + "indices_batching_dims = [1], start_index_map = [1], index_vector_dim = 2, " +
-                                          sizes)),
+  EXPECT_EQ(typed(gather("%c, %bids",
+                         batch + "indices_batching_dims = [1], start_index_map = [1], index_vector_dim = 2, " + sizes)),
             "gather: batching sizes differ: operand f32[2,3,4] axis 0 is 2, indices i32[2,7,1] axis 1 is 7");
-  EXPECT_EQ(typed(gather("%c, %bids", batch + "indices_batching_dims = [0], start_index_map = [0], index_vector_dim = 2, " +
-                                          sizes)),
+  EXPECT_EQ(typed(gather("%c, %bids",
+                         batch + "indices_batching_dims = [0], start_index_map = [0], index_vector_dim = 2, " + sizes)),
             "gather: start_index_map and operand_batching_dims both name axis 0");
-  EXPECT_EQ(typed(gather("%r8, %pairs", "offset_dims = [1, 2, 3, 4, 5, 6, 7, 8], start_index_map = [0, 1], "
-                                        "index_vector_dim = 1, slice_sizes = [1, 1, 1, 1, 1, 1, 1, 1]")),
+  EXPECT_EQ(typed(gather("%r8, %pairs",
+                         "offset_dims = [1, 2, 3, 4, 5, 6, 7, 8], start_index_map = [0, 1], "
+                         "index_vector_dim = 1, slice_sizes = [1, 1, 1, 1, 1, 1, 1, 1]")),
             "gather: the result has 9 axes, at most 8 are possible");
 }
 
 TEST(Infer, Scatter) {
-  const std::string rows = "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
-                           "index_vector_dim = 1}";
+  const std::string rows =
+      "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], "
+      "index_vector_dim = 1}";
   EXPECT_EQ(typed("scatter %a, %ids, %upd {" + rows), "f32[2,3]");
   EXPECT_EQ(typed("scatter %z, %ids, %upd {" + rows), "f32[0,3]");
-  EXPECT_EQ(typed("scatter %c, %bids, %c {update_window_dims = [2], inserted_window_dims = [1], operand_batching_dims = "
-                  "[0], indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2}"),
-            "scatter: axis 1 of the updates f32[2,3,4] is 3, expected 7 as in the indices i32[2,7,1]");
+  EXPECT_EQ(
+      typed("scatter %c, %bids, %c {update_window_dims = [2], inserted_window_dims = [1], operand_batching_dims = "
+            "[0], indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 2}"),
+      "scatter: axis 1 of the updates f32[2,3,4] is 3, expected 7 as in the indices i32[2,7,1]");
   EXPECT_EQ(typed("scatter %a, %ids, %c {" + rows), "scatter: updates f32[2,3,4]: expected 1 window and 1 index axes");
   EXPECT_EQ(typed("scatter %a, %ids, %a {" + rows),
             "scatter: axis 0 of the updates f32[2,3] is 2, expected 7 as in the indices i64[7,1]");
@@ -326,7 +346,8 @@ TEST(Infer, DynamicSlices) {
   EXPECT_EQ(typed("dynamic_slice"), "dynamic_slice: expected at least 1 operand(s), found 0");
   EXPECT_EQ(typed("dynamic_slice %a, %i {sizes = [1, 3]}"),
             "dynamic_slice: 1 start(s), expected one per axis of f32[2,3], which has 2 axes");
-  EXPECT_EQ(typed("dynamic_slice %b, %s {sizes = [1]}"), "dynamic_slice: start: expected integers, found f32[] as operand 1");
+  EXPECT_EQ(typed("dynamic_slice %b, %s {sizes = [1]}"),
+            "dynamic_slice: start: expected integers, found f32[] as operand 1");
   EXPECT_EQ(typed("dynamic_slice %b, %n {sizes = [1]}"),
             "dynamic_slice: start: expected rank 0, found i32[2,3] as operand 1");
   EXPECT_EQ(typed("dynamic_slice %b, %i {sizes = [4]}"), "dynamic_slice: axis 0: a slice of 4 does not fit f32[3]");
@@ -339,8 +360,9 @@ TEST(Infer, DynamicSlices) {
 TEST(Infer, Structure) {
   EXPECT_EQ(all_results("%0, %1 = call %s, %i {body = @f} return %0, %1"), "f32[], i32[]");
   EXPECT_EQ(all_results("%0, %1 = custom_jvp %s, %i {body = @f, jvp = @f_jvp} return %1"), "i32[]");
-  EXPECT_EQ(all_results("%0, %1 = custom_vjp %s, %i {body = @f, forward = @f_forward, backward = @f_backward} return %0"),
-            "f32[]");
+  EXPECT_EQ(
+      all_results("%0, %1 = custom_vjp %s, %i {body = @f, forward = @f_forward, backward = @f_backward} return %0"),
+      "f32[]");
   EXPECT_EQ(all_results("%0, %1 = optimization_barrier %z, %p return %0, %1"), "f32[0,3], bool[2,3]");
 }
 
@@ -357,8 +379,9 @@ TEST(Infer, StructureErrors) {
             "custom_vjp: forward has 1 results, expected 2: body's results, then residuals");
   EXPECT_EQ(typed("custom_vjp %s, %i {body = @f, forward = @f_forward_args, backward = @f_backward}"),
             "custom_vjp: forward: arguments[1] is f32[], expected i32[]: the operands");
-  EXPECT_EQ(typed("custom_vjp %s, %i {body = @f, forward = @f_forward, backward = @f_backward_args}"),
-            "custom_vjp: backward has 1 arguments, expected 2: forward's residuals and a cotangent for each float result");
+  EXPECT_EQ(
+      typed("custom_vjp %s, %i {body = @f, forward = @f_forward, backward = @f_backward_args}"),
+      "custom_vjp: backward has 1 arguments, expected 2: forward's residuals and a cotangent for each float result");
   EXPECT_EQ(typed("custom_vjp %s, %i {body = @f, forward = @f_forward, backward = @f_backward_results}"),
             "custom_vjp: backward has 2 results, expected 1: a cotangent for each float operand");
 }

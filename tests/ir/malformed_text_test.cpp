@@ -138,7 +138,8 @@ TEST(MalformedText, Constants) {
       {"%0 = constant [1, 300] : u8[2]", "x.ir:2:21: `300` is no u8"},
       {"%0 = constant maybe : bool[]", "x.ir:2:17: `maybe` is no bool"},
       {"%0 = constant 1 : bool[]", "x.ir:2:17: `1` is no bool"},
-      {"%0 = constant [1, 2] : f32[1000000000]", "x.ir:2:17: the constant has 2 element(s), f32[1000000000] has 1000000000"},
+      {"%0 = constant [1, 2] : f32[1000000000]",
+       "x.ir:2:17: the constant has 2 element(s), f32[1000000000] has 1000000000"},
       {"%0 = constant dense<1, 2, 3, ...> : f32[100]",
        "x.ir:2:17: the constant is abbreviated; print the text with --full-constants to read it back"},
   };

@@ -12,7 +12,8 @@ namespace burin::ir {
 namespace {
 
 CpuFeatures everything() {
-  return {.avx2 = true, .fma = true, .f16c = true, .avx512 = true, .avx512_bf16 = true, .avx512_fp16 = true, .amx = true};
+  return {
+      .avx2 = true, .fma = true, .f16c = true, .avx512 = true, .avx512_bf16 = true, .avx512_fp16 = true, .amx = true};
 }
 
 std::string error_of(const CpuFeatures& features, std::string_view max_isa) {
@@ -42,8 +43,7 @@ TEST(Target, TheWidestPathUpToTheLimit) {
 }
 
 TEST(Target, BelowTheFloorTheErrorNamesTheFeature) {
-  const std::string rest =
-      ", which compiled code needs (AVX2, FMA and F16C); the evaluator runs without it";
+  const std::string rest = ", which compiled code needs (AVX2, FMA and F16C); the evaluator runs without it";
   CpuFeatures f = everything();
   f.avx2 = false;
   EXPECT_EQ(error_of(f, ""), "this machine lacks AVX2" + rest);
@@ -79,8 +79,7 @@ TEST(Target, FeaturesAgreeWithTheSystem) {
   EXPECT_EQ(f.avx2, has("avx2"));
   EXPECT_EQ(f.fma, has("fma"));
   EXPECT_EQ(f.f16c, has("f16c"));
-  EXPECT_EQ(f.avx512,
-            has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd"));
+  EXPECT_EQ(f.avx512, has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl") && has("avx512cd"));
   EXPECT_EQ(f.avx512_bf16, f.avx512 && has("avx512_bf16"));
   EXPECT_EQ(f.avx512_fp16, f.avx512 && has("avx512_fp16"));
   EXPECT_LE(f.amx, has("amx_bf16"));

@@ -51,7 +51,8 @@ TEST(Verifier, V1EverythingNamedExists) {
   EXPECT_EQ(verdict([](Function& f) { Forge::value_types(f)[2] = TypeId{std::size_t{77}}; }),
             "V1: @main: value 2 has no type");
   EXPECT_EQ(verdict([](Function& f) { Forge::defs(f).pop_back(); }), "V1: @main has 5 values and 4 definitions");
-  EXPECT_EQ(verdict([](Function& f) { Forge::names(f)[value(8)] = "z"; }), "V1: @main: the name `z` belongs to no value");
+  EXPECT_EQ(verdict([](Function& f) { Forge::names(f)[value(8)] = "z"; }),
+            "V1: @main: the name `z` belongs to no value");
   EXPECT_EQ(verdict([](Function& f) { Forge::record(f, 0).op = static_cast<Op>(num_ops); }),
             "V1: the op does not exist (@main, op 0, kind " + std::to_string(num_ops) + ")");
   const std::string outside = "V1: operands, attributes, results or location lie outside of their tables (@main, op ";
@@ -88,8 +89,9 @@ TEST(Verifier, V5AttributesAreThere) {
             "V5: the attribute `axes` has another kind or no value (@main, op 1, reduce_sum)");
   EXPECT_EQ(verdict([](Function& f) { Forge::attributes(f)[1] = Literal{}; }),
             "V5: the attribute `value` has another kind or no value (@main, op 2, constant)");
-  Function f = parse("func @main(%x: f32[2]) { %0 = call %x {body = @id} %1 = convert %0 {dtype = f64} return %1 } "
-                     "func @id(%x: f32[2]) { return %x }");
+  Function f = parse(
+      "func @main(%x: f32[2]) { %0 = call %x {body = @id} %1 = convert %0 {dtype = f64} return %1 } "
+      "func @id(%x: f32[2]) { return %x }");
   Forge::attributes(f)[1] = static_cast<DType>(num_dtypes);
   EXPECT_EQ(verify(f), "V5: the attribute `dtype` has another kind or no value (@main, op 1, convert)");
   Forge::attributes(f)[0] = Body{};
@@ -114,9 +116,9 @@ TEST(Verifier, V8BodiesAreValid) {
   Forge::operands(body)[0] = value(2);
   Builder b;
   const ValueId x = b.add_arg(Type{f32, {2}});
-  const Function f =
-      b.finish({b.emit<Op::call>({x}, {.body = std::make_shared<const Function>(std::move(body))})});
-  EXPECT_EQ(verify(f), "V8: a body is broken: V3: operand 0, value 2, is not defined before its use (@inner, op 0, exp)");
+  const Function f = b.finish({b.emit<Op::call>({x}, {.body = std::make_shared<const Function>(std::move(body))})});
+  EXPECT_EQ(verify(f),
+            "V8: a body is broken: V3: operand 0, value 2, is not defined before its use (@inner, op 0, exp)");
 }
 
 TEST(Verifier, CheckValidAbortsNamingThePass) {
