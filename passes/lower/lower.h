@@ -28,16 +28,28 @@ struct Lowering {
   std::vector<Type> temps;
 };
 
+/// By result: the argument whose memory it takes over, or -1. That argument's parameter is then both (inout).
+using InPlace = std::vector<std::int32_t>;
+
 /// Elementwise, compare, movement and index ops of one iteration space: the results have equal element counts.
-Lowering lower_loop(const Function& body, const Target& target);
+Lowering lower_loop(const Function& body, const Target& target, const InPlace& in_place = {});
 /// Reductions over the same axes of one domain, with what feeds them and what they feed.
-Lowering lower_rows(const Function& body, const Target& target);
+Lowering lower_rows(const Function& body, const Target& target, const InPlace& in_place = {});
 /// One dot_general with what its operands are made from and what is made of its result.
-Lowering lower_matmul(const Function& body, const Target& target);
+Lowering lower_matmul(const Function& body, const Target& target, const InPlace& in_place = {});
 /// A scatter into its operand, and elementwise ops on the result.
-Lowering lower_scatter(const Function& body, const Target& target);
+Lowering lower_scatter(const Function& body, const Target& target, const InPlace& in_place = {});
 
 /// By the kind of a fusion op.
-Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target);
+Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place = {});
+/// May the argument's memory take a result of a fusion of that kind while the kernel still reads it? Only when it flows to results
+/// position by position: each element is read before its place is written.
+bool can_overwrite(std::string_view kind, const Function& body, ValueId arg);
+
+/// The parameters of a kernel that has all arguments and results of `body`: buffers by argument and by result.
+struct Parameters {
+  std::vector<BufferId> args, results;
+};
+Parameters add_parameters(LoweredKernel& lowered, const Function& body, const InPlace& in_place);
 
 }  // namespace burin::passes::lower

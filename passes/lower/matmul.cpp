@@ -13,8 +13,8 @@ namespace {
 
 class MatmulEmitter {
  public:
-  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops)
-      : body_(body), target_(target), plan_(plan), loops_(loops), tiles_(choose_tiles(loops, plan.compute, target)) {}
+  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops, const InPlace& in_place)
+      : body_(body), target_(target), plan_(plan), loops_(loops), in_place_(in_place), tiles_(choose_tiles(loops, plan.compute, target)) {}
 
   Lowering run();
 
@@ -36,12 +36,15 @@ class MatmulEmitter {
   /// A variable over the inner loop of a class that stands for `expression`.
   void stand_for(Dim dim, const Affine& expression);
   std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
+  /// Rows of packed A: apart by a little more than the panel, so that they do not fall into one set of the cache.
+  std::int64_t lhs_stride() const { return (tiles_.depth + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes; }
   void compute_downstream();
 
   const Function& body_;
   const Target& target_;
   const MatmulPlan& plan_;
   const MatmulLoops& loops_;
+  const InPlace& in_place_;
   const MatmulTiles tiles_;
 
   LoweredKernel main_;
@@ -223,7 +226,7 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
     mma.a = args_[place->arg];
     mma.a_indices = {space_.resolve(place->offset)};
   } else {
-    const Affine at = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * tiles_.depth) + Affine(mma.row, tiles_.depth) +
+    const Affine at = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride()) + Affine(mma.row, lhs_stride()) +
                       Affine(mma.depth);
     mma.a = packed_lhs_;
     mma.a_indices = {space_.resolve(at)};
@@ -250,7 +253,7 @@ void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bo
   if (!direct_lhs_ && depth > 0)
     over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
                [&](const Affine& tile, std::int64_t rows) {
-                 const Affine slot = (tile - row_block_ * tiles_.row_block) * (tiles_.rows * tiles_.depth);
+                 const Affine slot = (tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride());
                  b_.loop("r", 0, {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
                    space_.declare(r, rows);
                    b_.loop("k", 0, {Affine(depth)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
@@ -261,7 +264,7 @@ void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bo
                      const Index at = operand_index(body_.type(plan_.lhs).shape, plan_.lhs_axes, plan_, flats(), *emitter_);
                      ScalarId value = emitter_->emit(plan_.lhs, at);
                      if (body_.type(plan_.lhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
-                     b_.store(packed_lhs_, {space_.resolve(slot + Affine(r, tiles_.depth) + Affine(k))}, value);
+                     b_.store(packed_lhs_, {space_.resolve(slot + Affine(r, lhs_stride()) + Affine(k))}, value);
                      emitter_->leave();
                    });
                  });
@@ -348,17 +351,9 @@ void MatmulEmitter::compute_downstream() {
 Lowering MatmulEmitter::run() {
   Kernel& kernel = main_.kernel;
   kernel.name = body_.name();
-  const auto add = [&](ValueId value, Space space, Param param) {
-    const Type& type = body_.type(value);
-    const std::string_view name = body_.value_name(value);
-    main_.params.push_back(param);
-    return kernel.add_buffer({.name = !name.empty() ? std::string(name)
-                                                    : (param.kind == Param::arg ? "in" : "out") + std::to_string(param.index),
-                              .dtype = type.dtype, .shape = Shape{type.size()}, .strides = {1}, .space = space});
-  };
-  for (std::uint32_t i = 0; i < body_.args().size(); ++i) args_.push_back(add(body_.args()[i], Space::in, {Param::arg, i}));
-  for (std::uint32_t i = 0; i < body_.results().size(); ++i)
-    results_.push_back(add(body_.results()[i], Space::out, {Param::result, i}));
+  Parameters parameters = add_parameters(main_, body_, in_place_);
+  args_ = std::move(parameters.args);
+  results_ = std::move(parameters.results);
   emitter_.emplace(body_, b_, space_, args_);
   compute_downstream();
   const std::int64_t size = loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n);
@@ -404,8 +399,12 @@ Lowering MatmulEmitter::run() {
     return find_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
   };
   const auto lhs_place = place_of(plan_.lhs, plan_.lhs_axes), rhs_place = place_of(plan_.rhs, plan_.rhs_axes);
+  const VarId m_var = loop_value_[loops_.of(Dim::m).back()].terms[0].first;
   const VarId n_var = loop_value_[loops_.of(Dim::n).back()].terms[0].first;
   direct_lhs_ = lhs_place.has_value();
+  // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out.
+  const std::int64_t row_bytes = lhs_place ? lhs_place->offset.coefficient(m_var) * static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype)) : 0;
+  if (row_bytes != 0 && row_bytes % 2048 == 0 && tiles_.rows > 4 && tiles_.column_block > 1) direct_lhs_ = false;
   const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
   const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
@@ -416,7 +415,7 @@ Lowering MatmulEmitter::run() {
     return kernel.add_buffer({.name = name, .dtype = plan_.compute, .shape = Shape{elements}, .strides = {1}, .space = Space::scratch});
   };
   if (pack_) packed_ = scratch("packed_b", tiles_.column_block * tiles_.depth * tiles_.columns);
-  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * tiles_.depth);
+  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride());
   if (loops_.size(Dim::k) > tiles_.depth)
     partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns);
   for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})
@@ -433,13 +432,13 @@ Lowering MatmulEmitter::run() {
 
 }  // namespace
 
-Lowering lower_matmul(const Function& body, const Target& target) {
+Lowering lower_matmul(const Function& body, const Target& target, const InPlace& in_place) {
   MatmulPlan plan;
   BURIN_CHECK(plan_matmul(body, &plan), "not a matmul fusion");
   MatmulLoops loops = initial_loops(plan);
   for (;;) {
     try {
-      return MatmulEmitter(body, target, plan, loops).run();
+      return MatmulEmitter(body, target, plan, loops, in_place).run();
     } catch (const NeedSplit& need) {
       loops.split(need.loop, need.factor);
     }

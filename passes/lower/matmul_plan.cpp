@@ -1,6 +1,7 @@
 #include "passes/lower/matmul_plan.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
 #include "passes/lower/nest.h"
@@ -99,13 +100,18 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   t.depth = k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(k, ceil_div(k, panel));
   const std::int64_t all_rows = t.row_tiles + (t.rest_rows > 0), all_columns = t.column_tiles + (t.rest_columns > 0);
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
-  const std::int64_t tiles_per_task = std::max<std::int64_t>(1, static_cast<std::int64_t>(4e6 / std::max(tile_work, 1.0)));
+  // About 48 tasks where the work allows, each of 2 to 32 MFLOP.
+  const double total = 2.0 * static_cast<double>(loops.size(Dim::batch)) * static_cast<double>(loops.size(Dim::m)) *
+                       static_cast<double>(loops.size(Dim::n)) * static_cast<double>(loops.size(Dim::k));
+  const double per_task = std::clamp(total / 48, 2e6, 32e6);
+  const double tiles_per_task = std::max(1.0, per_task / std::max(tile_work, 1.0));
   const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));
-  // Squarish in elements: about sqrt(tiles) on each side, weighed by the tile's own shape.
-  std::int64_t row_block = 1;
-  while (row_block * 2 <= std::min(all_rows, most_rows) && row_block * t.rows < 256 && row_block * 2 <= tiles_per_task) row_block *= 2;
-  row_block = std::min(row_block, std::max<std::int64_t>(all_rows, 1));
-  std::int64_t column_block = std::clamp<std::int64_t>(tiles_per_task / row_block, 1, std::max<std::int64_t>(all_columns, 1));
+  // Squarish in elements.
+  const double side = std::sqrt(tiles_per_task * static_cast<double>(t.rows * t.columns));
+  const auto tiles_of = [](double elements, std::int64_t tile) { return static_cast<std::int64_t>(elements / static_cast<double>(tile) + 0.5); };
+  std::int64_t row_block = std::clamp<std::int64_t>(tiles_of(side, t.rows), 1, std::max<std::int64_t>(std::min(all_rows, most_rows), 1));
+  std::int64_t column_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles_per_task / static_cast<double>(row_block) + 0.5), 1,
+                                                       std::max<std::int64_t>(all_columns, 1));
   column_block = std::min<std::int64_t>(column_block, std::max<std::int64_t>(1, 512 / t.columns));
   t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, row_block), 1);
   t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, column_block), 1);

@@ -27,6 +27,7 @@ class ProgramBuilder {
     for (ValueId result : f_.results()) program_.outputs.push_back(f_.type(result));
     program_.aliases.assign(f_.results().size(), -1);
     place_results();
+    find_last_reads();
     f_.for_each_op([&](OpId op) { add_op(op); });
     copy_remaining_results();
     return std::move(program_);
@@ -50,6 +51,43 @@ class ProgramBuilder {
       places_[v.index] = {Storage::output, i, 0};
       has_place_[v] = true;
     }
+  }
+
+  // The last op that reads each argument, barriers seen through; ~0 when a result is the argument itself.
+  void find_last_reads() {
+    last_read_.assign(f_.args().size(), 0);
+    std::vector<std::int64_t> arg_of(f_.num_values(), -1);
+    for (std::size_t i = 0; i < f_.args().size(); ++i) arg_of[f_.args()[i].index] = static_cast<std::int64_t>(i);
+    f_.for_each_op([&](OpId op) {
+      for (std::size_t k = 0; k < f_.operands(op).size(); ++k) {
+        const std::int64_t arg = arg_of[f_.operand(op, k).index];
+        if (arg < 0) continue;
+        last_read_[static_cast<std::size_t>(arg)] = op.index;
+        if (f_.kind(op) == Op::optimization_barrier) arg_of[f_.result(op, k).index] = arg;
+      }
+    });
+    for (ValueId result : f_.results())
+      if (const std::int64_t arg = arg_of[result.index]; arg >= 0) last_read_[static_cast<std::size_t>(arg)] = ~0u;
+  }
+
+  // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does not read it
+  // or reads each element before it writes it. One that the result is made of comes first: its bytes are in the cache.
+  std::int32_t find_donor(OpId op, std::string_view kind, const Function& body, std::size_t r) {
+    const Type& type = f_.type(f_.result(op, r));
+    for (const bool reads : {true, false})
+      for (std::size_t i = 0; i < donated_.size(); ++i) {
+        if (!donated_[i] || !(f_.type(f_.args()[i]) == type) || last_read_[i] > op.index) continue;
+        const auto operands = f_.operands(op);
+        std::vector<std::size_t> uses;
+        for (std::size_t k = 0; k < operands.size(); ++k)
+          if (const BufferRef& place = places_[operands[k].index]; place.storage == Storage::input && place.index == i) uses.push_back(k);
+        if (uses.empty() == reads || uses.size() > 1) continue;
+        if (reads && !lower::can_overwrite(kind, body, body.args()[uses[0]])) continue;
+        if (!reads && last_read_[i] >= op.index) continue;
+        donated_[i] = false;
+        return static_cast<std::int32_t>(i);
+      }
+    return -1;
   }
 
   BufferRef new_arena_value(const Type& type, std::string name) {
@@ -86,7 +124,17 @@ class ProgramBuilder {
 
   void add_fusion(OpId op) {
     const auto a = f_.attrs<Op::fusion>(op);
-    lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_);
+    lower::InPlace in_place(f_.num_results(op), -1);
+    for (std::size_t r = 0; r < f_.num_results(op); ++r) {
+      const BufferRef& place = places_[f_.result(op, r).index];
+      if (place.storage != Storage::output || !has_place_[f_.result(op, r)]) continue;
+      const std::int32_t donor = find_donor(op, a.kind, *a.body, r);
+      program_.aliases[place.index] = donor;
+      for (std::size_t k = 0; donor >= 0 && k < f_.operands(op).size(); ++k)
+        if (places_[f_.operand(op, k).index] == BufferRef{Storage::input, static_cast<std::uint32_t>(donor), 0})
+          in_place[r] = static_cast<std::int32_t>(k);
+    }
+    lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_, in_place);
     for (std::size_t r = 0; r < f_.num_results(op); ++r) {
       const ValueId v = f_.result(op, r);
       if (!has_place_[v]) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
@@ -137,6 +185,7 @@ class ProgramBuilder {
   const Target& target_;
   std::vector<BufferRef> places_;
   std::vector<bool> donated_;
+  std::vector<std::uint32_t> last_read_;
   std::map<ValueId, bool> has_place_;
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
@@ -155,9 +204,18 @@ void schedule(Program& program) {
   // What the steps of the current phase have written and read so far.
   std::vector<BufferRef> written, read;
   std::uint32_t phase = 0;
-  const auto touches = [](const std::vector<BufferRef>& list, const BufferRef& ref) {
-    return std::any_of(list.begin(), list.end(),
-                       [&](const BufferRef& other) { return other.storage == ref.storage && other.index == ref.index; });
+  // An output in a donated argument's memory is that argument.
+  const auto memory = [&](BufferRef ref) {
+    if (ref.storage == Storage::output && program.aliases[ref.index] >= 0)
+      return BufferRef{Storage::input, static_cast<std::uint32_t>(program.aliases[ref.index]), 0};
+    return ref;
+  };
+  const auto touches = [&](const std::vector<BufferRef>& list, const BufferRef& ref) {
+    const BufferRef mine = memory(ref);
+    return std::any_of(list.begin(), list.end(), [&](const BufferRef& other) {
+      const BufferRef theirs = memory(other);
+      return theirs.storage == mine.storage && theirs.index == mine.index;
+    });
   };
   for (Step& step : program.steps) {
     const Kernel& kernel = program.kernels[step.kernel];

@@ -432,7 +432,8 @@ Lowering RowsEmitter::run() {
 
 }  // namespace
 
-Lowering lower_rows(const Function& body, const Target& target) {
+Lowering lower_rows(const Function& body, const Target& target, const InPlace& in_place) {
+  BURIN_CHECK(std::all_of(in_place.begin(), in_place.end(), [](std::int32_t arg) { return arg < 0; }));
   RowsPlan plan;
   BURIN_CHECK(plan_rows(body, &plan), "not a rows fusion");
   DomainLoops loops(plan);

@@ -26,7 +26,7 @@ bool contains(const Ints& list, std::size_t x) {
 
 }  // namespace
 
-Lowering lower_scatter(const Function& body, const Target& target) {
+Lowering lower_scatter(const Function& body, const Target& target, const InPlace& in_place) {
   OpId scatter;
   body.for_each_op([&](OpId op) {
     if (body.kind(op) == Op::scatter) scatter = op;
@@ -57,27 +57,19 @@ Lowering lower_scatter(const Function& body, const Target& target) {
   LoweredKernel lowered;
   Kernel& kernel = lowered.kernel;
   kernel.name = body.name();
-  const auto add = [&](const Type& t, std::string_view name, std::string fallback, Space space, Param param) {
-    lowered.params.push_back(param);
-    return kernel.add_buffer({.name = name.empty() ? std::move(fallback) : std::string(name), .dtype = t.dtype, .shape = Shape{t.size()},
-                              .strides = {1}, .space = space});
-  };
-  std::vector<BufferId> args, results;
-  for (std::uint32_t i = 0; i < body.args().size(); ++i)
-    args.push_back(add(body.type(body.args()[i]), body.value_name(body.args()[i]), "in" + std::to_string(i), Space::in, {Param::arg, i}));
-  for (std::uint32_t i = 0; i < body.results().size(); ++i)
-    results.push_back(add(body.type(body.results()[i]), body.value_name(body.results()[i]), "out" + std::to_string(i), Space::out, {Param::result, i}));
+  const auto [args, results] = add_parameters(lowered, body, in_place);
   // Sums build up in the result itself, or in a buffer of their own when they are wider or not wanted.
   BufferId sums;
   bool own_sums = true;
   for (std::size_t i = 0; i < results.size(); ++i)
-    if (body.results()[i] == value && wide == type.dtype) {
+    if (body.results()[i] == value && wide == type.dtype && (in_place.empty() || in_place[i] < 0)) {
       sums = results[i];
       own_sums = false;
     }
   if (own_sums) {
     done.temps.push_back({wide, type.shape});
-    sums = add({wide, type.shape}, "sums", "sums", Space::out, {Param::temp, 0});
+    lowered.params.push_back({Param::temp, 0});
+    sums = kernel.add_buffer({.name = "sums", .dtype = wide, .shape = Shape{type.size()}, .strides = {1}, .space = Space::out});
   }
 
   BlockBuilder b(kernel);
@@ -202,12 +194,12 @@ Lowering lower_scatter(const Function& body, const Target& target) {
   return done;
 }
 
-Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target) {
-  if (kind == "loop") return lower_loop(body, target);
-  if (kind == "rows") return lower_rows(body, target);
-  if (kind == "matmul") return lower_matmul(body, target);
+Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place) {
+  if (kind == "loop") return lower_loop(body, target, in_place);
+  if (kind == "rows") return lower_rows(body, target, in_place);
+  if (kind == "matmul") return lower_matmul(body, target, in_place);
   BURIN_CHECK(kind == "scatter", "unknown kind of fusion " + std::string(kind));
-  return lower_scatter(body, target);
+  return lower_scatter(body, target, in_place);
 }
 
 }  // namespace burin::passes::lower

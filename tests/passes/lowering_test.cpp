@@ -9,6 +9,7 @@
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "passes/pipeline.h"
+#include "tests/support/machine.h"
 
 namespace burin::passes {
 namespace {
@@ -40,7 +41,7 @@ void expect_close(const Literal& got, const Literal& want, const std::string& wh
   }
 }
 
-void check(std::string_view text) {
+void check(std::string_view text, std::vector<bool> donated = {}, std::vector<std::int32_t> aliases = {}) {
   const Function f = parse(text);
   std::mt19937 rng(7);
   std::vector<Literal> args;
@@ -53,13 +54,22 @@ void check(std::string_view text) {
       Options options;
       options.verify = true;
       if (!fused) options.disabled = {"fuse"};
+      options.donated = donated;
       const Program program = build_program(f, target, options);
+      if (fused && !donated.empty()) {
+        EXPECT_EQ(program.aliases, aliases);
+      }
       std::string kernels;
       for (const Kernel& kernel : program.kernels) kernels += print(kernel);
       SCOPED_TRACE(kernels);
       const std::vector<Literal> got = interpret(program, args);
       ASSERT_EQ(got.size(), want.size());
       for (std::size_t i = 0; i < got.size(); ++i) expect_close(got[i], want[i], "result " + std::to_string(i));
+      for (const Target& runnable : test::runnable_targets()) {
+        if (runnable.isa != isa) continue;
+        const std::vector<Literal> machine = test::run_machine(program, args, runnable, 2);
+        for (std::size_t i = 0; i < got.size(); ++i) expect_close(machine[i], want[i], "machine result " + std::to_string(i));
+      }
     }
 }
 
@@ -192,6 +202,34 @@ TEST(lowering, matmul_with_epilogue_heads_and_dtypes) {
     check("func @main(%x: " + d + "[7,9], %w: " + d + "[9,11]) -> (" + d + "[7,11]) {\n"
           "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = " + d + "}\n  return %y\n}\n");
   }
+}
+
+TEST(lowering, donated_arguments_are_overwritten) {
+  check("func @main(%p: f32[20,24], %x: f32[9,20], %g: f32[9,24]) -> (f32[20,24]) {\n"
+        "  %d = dot_general %x, %g {lhs_contract = [0], rhs_contract = [0], dtype = f32}\n"
+        "  %r = constant 0.1 : f32[20,24]\n"
+        "  %s = mul %r, %d\n"
+        "  %n = sub %p, %s\n"
+        "  return %n\n}\n", {true, false, false}, {0});
+  // Read by another kernel first, then overwritten; an argument that is also a result stays.
+  check("func @main(%p: f32[6,40], %q: f32[6,40]) -> (f32[6,40], f32[6], f32[6,40]) {\n"
+        "  %s = reduce_sum %p {axes = [1]}\n"
+        "  %b = broadcast %s {shape = [6, 40], dims = [0]}\n"
+        "  %m = mul %q, %b\n"
+        "  %n = add %m, %p\n"
+        "  %o = mul %n, %n\n"
+        "  return %o, %s, %q\n}\n", {true, true}, {-1, -1, -1});
+  // A transposed read keeps its argument.
+  check("func @main(%p: f32[5,5]) -> (f32[5,5]) {\n"
+        "  %t = transpose %p {permutation = [1, 0]}\n"
+        "  %n = add %t, %p\n"
+        "  return %n\n}\n", {true}, {-1});
+  // Two results of one loop, each over its own argument.
+  check("func @main(%m: f32[50], %v: f32[50], %g: f32[50]) -> (f32[50], f32[50]) {\n"
+        "  %a = add %m, %g\n"
+        "  %h = mul %g, %m\n"
+        "  %b = add %v, %h\n"
+        "  return %a, %b\n}\n", {true, true, false}, {0, 1});
 }
 
 TEST(lowering, gathers_and_scatters) {

@@ -1,0 +1,45 @@
+#include <algorithm>
+
+#include "passes/lower/lower.h"
+
+namespace burin::passes::lower {
+
+Parameters add_parameters(LoweredKernel& lowered, const Function& body, const InPlace& in_place) {
+  Parameters parameters;
+  const auto add = [&](ValueId value, Space space, Param param) {
+    const Type& type = body.type(value);
+    const std::string_view name = body.value_name(value);
+    lowered.params.push_back(param);
+    return lowered.kernel.add_buffer(
+        {.name = !name.empty() ? std::string(name) : (param.kind == Param::arg ? "in" : "out") + std::to_string(param.index),
+         .dtype = type.dtype, .shape = Shape{type.size()}, .strides = {1}, .space = space});
+  };
+  for (std::uint32_t i = 0; i < body.args().size(); ++i) {
+    const bool overwritten = std::find(in_place.begin(), in_place.end(), static_cast<std::int32_t>(i)) != in_place.end();
+    parameters.args.push_back(add(body.args()[i], overwritten ? Space::inout : Space::in, {Param::arg, i}));
+  }
+  for (std::uint32_t i = 0; i < body.results().size(); ++i)
+    parameters.results.push_back(i < in_place.size() && in_place[i] >= 0
+                                     ? parameters.args[static_cast<std::size_t>(in_place[i])]
+                                     : add(body.results()[i], Space::out, {Param::result, i}));
+  return parameters;
+}
+
+bool can_overwrite(std::string_view kind, const Function& body, ValueId arg) {
+  if (kind == "rows") return false;  // several passes read a row; each may come after a store
+  std::vector<bool> follows(body.num_values(), false);
+  follows[arg.index] = true;
+  bool aligned = true;
+  body.for_each_op([&](OpId op) {
+    bool any = false;
+    for (ValueId operand : body.operands(op)) any = any || follows[operand.index];
+    if (!any) return;
+    const Family family = family_of(body.kind(op));
+    aligned = aligned && (family == Family::elementwise || family == Family::compare) &&
+              body.type(body.result(op)).shape == body.type(arg).shape;
+    follows[body.result(op).index] = true;
+  });
+  return aligned;
+}
+
+}  // namespace burin::passes::lower
