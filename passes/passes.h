@@ -17,6 +17,8 @@ ir::Function fold_constants(const ir::Function& f);
 ir::Function eliminate_common(const ir::Function& f);
 /// argmax and argmin in terms of reductions of values and of indices.
 ir::Function decompose(const ir::Function& f);
+/// 16-bit arithmetic in f32 (excess precision): values are rounded where memory, a convert, a comparison or a result asks for 16 bits.
+ir::Function widen_half(const ir::Function& f);
 /// Without the ops that no result and no ordered op needs.
 ir::Function remove_dead(const ir::Function& f);
 

@@ -27,6 +27,8 @@ const std::vector<FunctionPass>& function_passes() {
        [](const Function& f, const Options&) { return inline_calls(f); }},
       {{"simplify", "canonicalise", "one spelling for one meaning, before equal ops are looked for"},
        [](const Function& f, const Options&) { return simplify(f); }},
+      {{"widen_half", "canonicalise", "before kernels are formed: what they hold between ops is settled by the text"},
+       [](const Function& f, const Options& options) { return options.excess_precision ? widen_half(f) : f; }},
       {{"fold_constants", "canonicalise", "after simplify has gathered constants, before equal ones are merged"},
        [](const Function& f, const Options&) { return fold_constants(f); }},
       {{"eliminate_common", "canonicalise", "needs canonical operands"},
