@@ -89,11 +89,16 @@ BufferId MatmulEmitter::tile_buffer(std::int64_t rows, std::int64_t columns) {
 void MatmulEmitter::over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole,
                                std::int64_t size, std::int64_t rest,
                                const std::function<void(const Affine&, std::int64_t)>& f) {
-  if (whole > 0) {
-    std::vector<Affine> bounds = {Affine(std::min(per_block, whole))};
+  const std::int64_t most = std::min(per_block, whole);
+  if (most == 1 && (blocks == 1 || whole == blocks)) {
+    f(block, size);
+  } else if (most == 1) {
+    b_.when({Affine(whole - 1) - block * per_block}, [&] { f(block * per_block, size); });
+  } else if (whole > 0) {
+    std::vector<Affine> bounds = {Affine(most)};
     if (blocks > 1 && whole < blocks * per_block) bounds.push_back(Affine(whole) - block * per_block);
     b_.loop("", 0, bounds, LoopKind::serial, 1, [&](VarId i) {
-      space_.declare(i, std::min(per_block, whole));
+      space_.declare(i, most);
       f(block * per_block + Affine(i), size);
     });
   }
