@@ -13,8 +13,13 @@ std::string_view name(Kind kind) {
 }
 
 Clusters::Clusters(const Function& function)
-    : f(function), of_(f.num_values()), materialised_(f.num_values(), false), users_(f.num_values()), is_result_(f.num_values(), false),
-      leaves_(f.num_values()), leaves_known_(f.num_values(), false) {
+    : f(function),
+      of_(f.num_values()),
+      materialised_(f.num_values(), false),
+      users_(f.num_values()),
+      is_result_(f.num_values(), false),
+      leaves_(f.num_values()),
+      leaves_known_(f.num_values(), false) {
   f.for_each_op([&](OpId op) {
     for (ValueId operand : f.operands(op)) users_[operand.index].push_back(op);
   });
@@ -55,28 +60,36 @@ void Clusters::add(ClusterId cluster, ValueId v) {
   values.insert(std::upper_bound(values.begin(), values.end(), v), v);
 }
 
-// Depth-first over "reads from": does anything that `from` reads, directly or not, belong to a target?
-bool Clusters::reaches(ClusterId from, const std::set<ClusterId>& targets) {
-  ValueId lowest;
-  bool any = false;
-  for (ClusterId target : targets)
-    for (ValueId v : all[target.index].values)
-      if (!any || v < lowest) {
-        lowest = v;
-        any = true;
-      }
-  if (!any) return false;
+// A value that has no cluster yet will be computed by one of those around it: what it reads counts as read by its
+// reader.
+std::set<ClusterId> Clusters::read_by(ValueId v) {
+  std::set<ClusterId> found;
+  std::set<ValueId> seen = {v};
+  std::vector<ValueId> stack = {v};
+  while (!stack.empty()) {
+    const ValueId next = stack.back();
+    stack.pop_back();
+    for (ValueId leaf : leaves(next)) {
+      if (f.is_arg(leaf) || !seen.insert(leaf).second) continue;
+      if (of_[leaf.index].valid())
+        found.insert(of_[leaf.index]);
+      else
+        stack.push_back(leaf);
+    }
+  }
+  return found;
+}
+
+// Depth-first over "reads from": does `from` read, through others, what `target` computes?
+bool Clusters::reaches(ClusterId from, ClusterId target) {
   std::set<ClusterId> seen = {from};
   std::vector<ClusterId> stack = {from};
   while (!stack.empty()) {
     const ClusterId cluster = stack.back();
     stack.pop_back();
     for (ValueId v : all[cluster.index].values)
-      for (ValueId leaf : leaves(v)) {
-        if (f.is_arg(leaf) || leaf < lowest) continue;  // everything that it reads is older still
-        const ClusterId next = of_[leaf.index];
-        if (!next.valid()) continue;
-        if (targets.contains(next) && next != from) return true;
+      for (ClusterId next : read_by(v)) {
+        if (next == target) return true;
         if (seen.insert(next).second) stack.push_back(next);
       }
   }
@@ -84,11 +97,8 @@ bool Clusters::reaches(ClusterId from, const std::set<ClusterId>& targets) {
 }
 
 bool Clusters::would_cycle(ClusterId cluster, ValueId v) {
-  for (ValueId leaf : leaves(v)) {
-    const ClusterId other = of_[leaf.index];
-    if (f.is_arg(leaf) || !other.valid() || other == cluster) continue;
-    if (reaches(other, {cluster})) return true;
-  }
+  for (ClusterId other : read_by(v))
+    if (other != cluster && reaches(other, cluster)) return true;
   return false;
 }
 
@@ -96,11 +106,8 @@ bool Clusters::would_cycle(ClusterId a, ClusterId b) {
   // Each may read the other directly; a path through a third cluster closes a circle.
   for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
     for (ValueId v : all[from.index].values)
-      for (ValueId leaf : leaves(v)) {
-        const ClusterId other = of_[leaf.index];
-        if (f.is_arg(leaf) || !other.valid() || other == a || other == b) continue;
-        if (reaches(other, {to})) return true;
-      }
+      for (ClusterId other : read_by(v))
+        if (other != a && other != b && reaches(other, to)) return true;
   return false;
 }
 

@@ -49,7 +49,8 @@ class Clusters {
   bool used_outside(ClusterId cluster, ValueId v);
 
  private:
-  bool reaches(ClusterId from, const std::set<ClusterId>& targets);
+  std::set<ClusterId> read_by(ValueId v);
+  bool reaches(ClusterId from, ClusterId target);
   std::vector<ClusterId> of_;
   std::vector<bool> materialised_;
   std::vector<std::vector<OpId>> users_;
