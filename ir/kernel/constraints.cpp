@@ -131,35 +131,45 @@ bool contradict(std::vector<Affine> inequalities, std::vector<Affine> equalities
   return system.infeasible();
 }
 
+// A number r such that the terms of `equality` which are no multiples of r always sum up to less than r in size.
+std::optional<std::int64_t> separating_radix(const std::vector<Affine>& inequalities, const Affine& equality) {
+  std::vector<std::int64_t> radices;
+  for (const auto& [var, coefficient] : equality.terms) radices.push_back(std::abs(coefficient));
+  std::ranges::sort(radices, std::greater());
+  const auto repeated = std::ranges::unique(radices);
+  radices.erase(repeated.begin(), repeated.end());
+  for (const std::int64_t radix : radices) {
+    Affine low(equality.constant);
+    for (const auto& term : equality.terms)
+      if (term.second % radix != 0) low.terms.push_back(term);
+    if (low.terms.empty() || low.terms.size() == equality.terms.size()) continue;
+    const auto reaches = [&](const Affine& bound) {
+      std::vector<Affine> rows = inequalities;
+      rows.push_back(bound);
+      return !contradict(std::move(rows), {});
+    };
+    if (!reaches(low - Affine(radix)) && !reaches(low * -1 - Affine(radix))) return radix;
+  }
+  return std::nullopt;
+}
+
 // 33*i + (32*t + j) = 0 where the bracket stays between -32 and 32 says that i and the bracket are both 0: digits of a
 // mixed radix. Splits every equality as far as its bounds allow; true when it split one.
 bool split_digits(const std::vector<Affine>& inequalities, std::vector<Affine>& equalities) {
-  bool any = false;
-  for (std::size_t i = 0; i < equalities.size(); ++i) {
-    std::vector<std::int64_t> radices;
-    for (const auto& [var, coefficient] : equalities[i].terms) radices.push_back(std::abs(coefficient));
-    std::ranges::sort(radices, std::greater());
-    const auto repeated = std::ranges::unique(radices);
-    radices.erase(repeated.begin(), repeated.end());
-    for (const std::int64_t radix : radices) {
+  const std::size_t before = equalities.size();
+  for (std::size_t i = 0; i < equalities.size(); ++i)
+    while (const std::optional<std::int64_t> radix = separating_radix(inequalities, equalities[i])) {
       Affine high, low(equalities[i].constant);
-      for (const auto& [var, coefficient] : equalities[i].terms)
-        (coefficient % radix == 0 ? high : low).terms.emplace_back(var, coefficient);
-      if (low.is_constant() || high.is_constant()) continue;
-      const auto reaches = [&](const Affine& bound) {
-        std::vector<Affine> rows = inequalities;
-        rows.push_back(bound);
-        return !contradict(std::move(rows), {});
-      };
-      if (reaches(low - Affine(radix)) || reaches(low * -1 - Affine(radix))) continue;
-      for (auto& term : high.terms) term.second /= radix;
+      for (const auto& [var, coefficient] : equalities[i].terms) {
+        if (coefficient % *radix == 0)
+          high.terms.emplace_back(var, coefficient / *radix);
+        else
+          low.terms.emplace_back(var, coefficient);
+      }
       equalities[i] = low;
       equalities.push_back(high);
-      any = true;
-      break;
     }
-  }
-  return any;
+  return equalities.size() > before;
 }
 
 }  // namespace

@@ -164,6 +164,14 @@ TEST(KernelVerifier, K4TasksAreIndependent) {
   EXPECT_EQ(verdict("kernel @f(out y: f32[51]) tasks (t in 5) {\n  %0 = constant 1 : f32\n  for i in 0..3 {\n"
                     "    for j in 0..min(4, 17 - 4*t) {\n      store y[4*t + 16*i + j], %0\n    }\n  }\n}"),
             "K4: kernel @f: `store y[4*t + 16*i + j], %0`: two tasks may store the same element of y");
+  // Three digits at once, the tasks in the middle: rows of 64, blocks of 16 columns, tiles of 22 rows.
+  const std::string tiles =
+      "kernel @f(out y: f32[4096]) tasks (a in 4, b in 2) {\n  %0 = constant 1 : f32\n"
+      "  for i in 0..min(2, 2 - 2*b) {\n    for r in 0..22 {\n      for c in 0..16 {\n";
+  EXPECT_EQ(verdict(tiles + "        store y[16*a + 2816*b + 1408*i + 64*r + c], %0\n      }\n    }\n  }\n}"), "");
+  EXPECT_EQ(
+      verdict(tiles + "        store y[15*a + 2816*b + 1408*i + 64*r + c], %0\n      }\n    }\n  }\n}"),
+      "K4: kernel @f: `store y[15*a + 2816*b + 1408*i + 64*r + c], %0`: two tasks may store the same element of y");
   // One task has nobody to meet; scratch is private.
   EXPECT_EQ(body("out y: f32[4]", one + "store y[0], %0"), "");
   EXPECT_EQ(tasks("out y: f32[4]", "scratch s: f32[1]\n" + one + "store s[0], %0"), "");
