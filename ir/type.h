@@ -33,6 +33,14 @@ constexpr std::size_t size_of(DType d) {
   return sizes[static_cast<int>(d)];
 }
 
+/// One integer of any type, so that braces may mix int, int64_t and size_t.
+struct Extent {
+  std::int64_t value;
+  template <class T>
+    requires std::is_integral_v<T>
+  constexpr Extent(T v) : value(static_cast<std::int64_t>(v)) {}
+};
+
 /// The extents of 0 to 8 axes; each is >= 0. A value type without allocation.
 class Shape {
  public:
@@ -44,7 +52,9 @@ class Shape {
   static Shape of(Ints... dims) {
     return Shape{static_cast<std::int64_t>(dims)...};
   }
-  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  Shape(std::initializer_list<Extent> dims) {
+    for (Extent extent : dims) push_back(extent.value);
+  }
   /// Throws Error when there are more than 8 axes or an extent is negative.
   explicit Shape(std::span<const std::int64_t> dims);
 
