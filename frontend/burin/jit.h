@@ -1,0 +1,210 @@
+// jit: a function compiled once per structure of its arguments.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <burin/trace.h>
+#include <burin/tree.h>
+
+namespace burin {
+
+struct JitOptions {
+  /// Arguments whose memory the results may take over. They must not be used after the call. A buffer that another Tensor
+  /// also holds is copied instead, and a call that throws leaves them as they were.
+  std::vector<int> donate = {};
+  /// 0: BURIN_NUM_THREADS, else one per core.
+  int num_threads = 0;
+  /// Bytes of working memory that rematerialisation aims for; -1: no limit.
+  std::int64_t memory_budget = -1;
+  /// Chains of ops on 16-bit floats stay in f32 between ops.
+  bool excess_precision = true;
+  /// "avx2", "avx512", "avx512_bf16", "amx", or "" for what the machine has.
+  std::string max_isa = {};
+};
+
+/// A compiled function and what can be seen of it.
+class Compiled {
+ public:
+  /// The program: kernels and the table of steps.
+  std::string text() const;
+  /// One line per step: kernel, tasks, what it computes, source lines.
+  std::string kernels() const;
+  std::string llvm() const;
+  std::string assembly() const;
+  /// Bytes by value, and the peak of a call.
+  std::string memory() const;
+  /// For each op the kernel it is in, or why it is alone.
+  std::string explain_fusion() const;
+  std::int64_t num_kernels() const;
+  std::int64_t num_steps() const;
+  /// Bytes that a call holds besides arguments.
+  std::int64_t peak_bytes() const;
+
+  struct State;
+  explicit Compiled(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+/// A traced function.
+class Lowered {
+ public:
+  /// The IR before any pass.
+  std::string text() const;
+  Compiled compile() const;
+
+  struct State;
+  explicit Lowered(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+/// How often any jit in this process traced and compiled; un-jitted ops count as compiles of their own.
+struct JitStatistics {
+  std::int64_t traces = 0, compiles = 0, calls = 0;
+};
+JitStatistics jit_statistics();
+
+namespace detail {
+
+class JitCore;  // options and the cache of one jitted function
+std::shared_ptr<JitCore> make_jit_core(JitOptions options, std::source_location where);
+bool is_tracing();
+
+/// One call of a jitted function: reads the arguments, looks for the compiled program, traces when there is none, runs.
+class JitCall {
+ public:
+  enum class Purpose : std::uint8_t { run, lower };
+  JitCall(JitCore& core, const void* type_tag, Purpose purpose);
+  ~JitCall();
+  JitCall(const JitCall&) = delete;
+  JitCall& operator=(const JitCall&) = delete;
+
+  /// Visits argument after argument.
+  TreeVisitor& read(std::size_t argument);
+  /// The same argument as a static number, for messages.
+  bool find();             // true: compiled already
+  void begin_trace();
+  TreeVisitor& bind(std::size_t argument);  // leaves become traced values
+  TreeVisitor& result();
+  void end_trace(std::shared_ptr<const void> result_like);
+  void run();
+  /// A result with the right structure, whose leaves are to be assigned.
+  const void* result_like() const;
+  TreeVisitor& assign();
+  Lowered lowered() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+template <class... T>
+inline constexpr char type_tag = 0;
+
+template <class R, class F, class... A, std::size_t... i>
+void trace_jit(JitCall& call, F& f, std::index_sequence<i...>, const A&... args) {
+  std::tuple<A...> copies(args...);
+  call.begin_trace();
+  (visit_tree(std::get<i>(copies), call.bind(i)), ...);
+  auto like = std::make_shared<R>(f(std::as_const(std::get<i>(copies))...));
+  visit_tree(*like, call.result());
+  call.end_trace(std::move(like));
+}
+
+template <class R, class F, class... A>
+R call_jit(JitCore& core, F& f, const A&... args) {
+  if (is_tracing()) return f(args...);  // a jit inside a trace becomes part of it
+  JitCall call(core, &type_tag<A...>, JitCall::Purpose::run);
+  std::size_t n = 0;
+  (read_tree(args, call.read(n++)), ...);
+  if (!call.find()) trace_jit<R>(call, f, std::index_sequence_for<A...>{}, args...);
+  call.run();
+  R result = *static_cast<const R*>(call.result_like());
+  visit_tree(result, call.assign());
+  return result;
+}
+
+template <class R, class F, class... A>
+Lowered lower_jit(JitCore& core, F& f, const A&... args) {
+  JitCall call(core, &type_tag<A...>, JitCall::Purpose::lower);
+  std::size_t n = 0;
+  (read_tree(args, call.read(n++)), ...);
+  trace_jit<R>(call, f, std::index_sequence_for<A...>{}, args...);
+  return call.lowered();
+}
+
+}  // namespace detail
+
+template <class Signature>
+class Jit;
+
+/// A jitted function with a known signature. Parameters declared as Tensor (or trees of them) are traced, also when a number
+/// is passed; numbers, enums and strings are static: each new value compiles again.
+template <class R, class... A>
+class Jit<R(A...)> {
+  static_assert((detail::is_tree<A> && ...),
+                "burin: jit: a parameter is no tree: put BURIN_TREE(all, data, members) into the struct");
+  static_assert(detail::is_tree<R>,
+                "burin: jit: the result is no tree: put BURIN_TREE(all, data, members) into the struct");
+
+ public:
+  Jit() = default;
+  template <class F>
+  Jit(F f, JitOptions options, std::source_location where)
+      : f_(std::make_shared<Holder<F>>(std::move(f))), core_(detail::make_jit_core(std::move(options), where)) {}
+
+  R operator()(const A&... args) const { return detail::call_jit<R>(*core_, *f_, args...); }
+  /// The traced function for arguments like these, which may be abstract_tensors.
+  Lowered lower(const A&... args) const { return detail::lower_jit<R>(*core_, *f_, args...); }
+
+ private:
+  struct Function {
+    virtual ~Function() = default;
+    virtual R operator()(const A&... args) const = 0;
+  };
+  template <class F>
+  struct Holder final : Function {  // captures of f may be move-only
+    explicit Holder(F g) : f(std::move(g)) {}
+    R operator()(const A&... args) const override { return f(args...); }
+    mutable F f;
+  };
+  std::shared_ptr<Function> f_;
+  std::shared_ptr<detail::JitCore> core_;
+};
+
+/// A jitted generic lambda: takes exact types, no braces, and numbers are static.
+template <class F>
+class GenericJit {
+ public:
+  GenericJit(F f, JitOptions options, std::source_location where)
+      : f_(std::make_shared<F>(std::move(f))), core_(detail::make_jit_core(std::move(options), where)) {}
+  template <class... A>
+  auto operator()(const A&... args) const {
+    return detail::call_jit<detail::result_of<F, A...>>(*core_, *f_, args...);
+  }
+  template <class... A>
+  Lowered lower(const A&... args) const {
+    return detail::lower_jit<detail::result_of<F, A...>>(*core_, *f_, args...);
+  }
+
+ private:
+  std::shared_ptr<F> f_;
+  std::shared_ptr<detail::JitCore> core_;
+};
+
+/// f compiled. Overloaded or template functions cannot be passed by name: wrap them, jit([](Tensor x) { return sqrt(x); }).
+template <class F>
+auto jit(F&& f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
+  using S = detail::signature_of<std::decay_t<F>>;
+  if constexpr (S::known)
+    return Jit<typename S::Function>(std::forward<F>(f), std::move(options), where);
+  else
+    return GenericJit<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
+}
+
+}  // namespace burin

@@ -1,0 +1,231 @@
+// Tracing: scopes that name parts of a trace, and looking at what a function becomes.
+#pragma once
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <burin/tensor.h>
+#include <burin/tree.h>
+
+namespace burin {
+
+/// Names the ops traced during its life: "block0/attn" in errors, dumps and kernel tables. Scopes nest.
+class named_scope {
+ public:
+  explicit named_scope(std::string_view name);
+  ~named_scope();
+  named_scope(const named_scope&) = delete;
+  named_scope& operator=(const named_scope&) = delete;
+
+ private:
+  std::size_t outer_length_;
+};
+
+/// For authors of libraries: during its life all ops carry the caller's line and this name, "model.cpp:42, in rms_norm",
+/// instead of lines of the library. Of nested ones the outermost counts. `name` must outlive the trace.
+class library_function {
+ public:
+  library_function(const char* name, const std::source_location& where);
+  ~library_function();
+  library_function(const library_function&) = delete;
+  library_function& operator=(const library_function&) = delete;
+
+ private:
+  bool outermost_;
+};
+
+namespace detail {
+
+// ---- what is known of a callable's parameters ----------------------------------------------------------------------------
+template <class R, class... A>
+struct KnownSignature {
+  static constexpr bool known = true;
+  using Function = R(std::decay_t<A>...);
+};
+struct UnknownSignature {
+  static constexpr bool known = false;
+};
+template <class T>
+struct SignatureOf : UnknownSignature {};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...)> : KnownSignature<R, A...> {};
+template <class R, class... A>
+struct SignatureOf<R (*)(A...) noexcept> : KnownSignature<R, A...> {};
+#define BURIN_MEMBER_SIGNATURE(qualifiers)       \
+  template <class C, class R, class... A>        \
+  struct SignatureOf<R (C::*)(A...) qualifiers> : KnownSignature<R, A...> {};
+BURIN_MEMBER_SIGNATURE()
+BURIN_MEMBER_SIGNATURE(const)
+BURIN_MEMBER_SIGNATURE(noexcept)
+BURIN_MEMBER_SIGNATURE(const noexcept)
+#undef BURIN_MEMBER_SIGNATURE
+template <class F>
+concept HasOneCallOperator = requires { &F::operator(); };
+template <class F>
+auto signature() {
+  if constexpr (HasOneCallOperator<F>)
+    return SignatureOf<decltype(&F::operator())>{};
+  else
+    return SignatureOf<F>{};
+}
+/// The signature of a stored (decayed) callable.
+template <class F>
+using signature_of = decltype(signature<F>());
+
+/// A visitor that gives leaves new values: what arguments become in a trace, what results become after it.
+/// A nested function while it is being traced. Opens a trace around itself when there is none, so that un-jitted
+/// transformations are compiled and run at the end; leaves the stack of traces as it was when destroyed, whatever throws.
+class InnerTrace {
+ public:
+  InnerTrace(const char* name, const std::source_location& where);
+  ~InnerTrace();
+  InnerTrace(const InnerTrace&) = delete;
+  InnerTrace& operator=(const InnerTrace&) = delete;
+
+  /// Visits an argument: its leaves become arguments of the inner function. With `only_floats`, other leaves stay what they
+  /// are, and have no derivative.
+  TreeVisitor& argument(std::size_t index, bool only_floats);
+  /// Leaves of vmap's arguments lose this axis.
+  void set_mapped_axis(bool mapped, std::int64_t axis);
+  /// Visits results of the inner function, in order.
+  TreeVisitor& result();
+  /// The same for cotangents of arguments, of which integers have none.
+  TreeVisitor& cotangent_result();
+  /// The one result that is differentiated: must be a float scalar.
+  void loss(const Tensor& value);
+
+  // ---- how the trace ends; exactly one of these ---------------------------------------------------------------------
+  void finish_grad();                // result() leaves and gradients are ready
+  void finish_vjp();                 // result() leaves and pullback() are ready
+  void finish_jvp(const std::vector<Tensor*>& tangents);  // tangents of the float leaves of all arguments, in order
+  void finish_vmap(std::int64_t out_axis);
+  void finish_checkpoint();
+  /// Ends as a function kept for later: for custom derivatives.
+  void finish_body();
+
+  /// Visits a tree like the results: its leaves become what the surroundings see of them.
+  TreeVisitor& assign_results();
+  /// After finish_jvp: the tangents of the results.
+  TreeVisitor& assign_result_tangents();
+  /// After finish_grad: visits a tree like argument `index`, whose leaves become gradients.
+  TreeVisitor& assign_gradients(std::size_t index);
+
+  struct State;
+  State& state() { return *state_; }
+  std::shared_ptr<State> share() { return state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// What vjp returns besides the value.
+class PullbackState {
+ public:
+  explicit PullbackState(InnerTrace& trace);
+  /// Visits cotangents shaped like the results, then gradients shaped like the arguments.
+  TreeVisitor& cotangent();
+  void run(const std::source_location& where);
+  TreeVisitor& assign_gradients(std::size_t index);
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+std::string trace_text(InnerTrace& trace);
+
+}  // namespace detail
+
+/// IR as text; prints with <<.
+class TraceText {
+ public:
+  explicit TraceText(std::string text) : text_(std::move(text)) {}
+  const std::string& text() const { return text_; }
+  friend std::ostream& operator<<(std::ostream& out, const TraceText& t);
+
+ private:
+  std::string text_;
+};
+
+namespace detail {
+/// Base of transformed functions: with a known signature arguments convert to the parameter types (numbers to Tensors,
+/// braces to structs); otherwise they are taken as they are.
+template <class Derived, class Signature>
+class Callable {
+ public:
+  template <class... A>
+  auto operator()(const A&... args) const {
+    return static_cast<const Derived&>(*this).invoke(args...);
+  }
+};
+template <class Derived, class Signature>
+  requires(Signature::known)
+class Callable<Derived, Signature> : public Callable<Derived, typename Signature::Function*> {};
+template <class Derived, class R, class... A>
+class Callable<Derived, R (*)(A...)> {
+ public:
+  auto operator()(const A&... args) const { return static_cast<const Derived&>(*this).invoke(args...); }
+};
+
+template <class F, class... A>
+using result_of = std::decay_t<std::invoke_result_t<const F&, const A&...>>;
+
+template <class F>
+class TraceFunction final : public Callable<TraceFunction<F>, signature_of<F>> {
+ public:
+  TraceFunction(F f, std::source_location where) : f_(std::move(f)), where_(where) {}
+  template <class... A>
+  TraceText invoke(const A&... args) const {
+    InnerTrace trace("trace", where_);
+    std::tuple<A...> copies(args...);
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (visit_tree(std::get<i>(copies), trace.argument(i, false)), ...);
+      auto result = f_(std::as_const(std::get<i>(copies))...);
+      visit_tree(result, trace.result());
+      return TraceText(trace_text(trace));
+    }(std::index_sequence_for<A...>{});
+  }
+
+ private:
+  F f_;
+  std::source_location where_;
+};
+
+template <class F>
+class EvalShape final : public Callable<EvalShape<F>, signature_of<F>> {
+ public:
+  EvalShape(F f, std::source_location where) : f_(std::move(f)), where_(where) {}
+  template <class... A>
+  auto invoke(const A&... args) const {
+    InnerTrace trace("eval_shape", where_);
+    std::tuple<A...> copies(args...);
+    return [&]<std::size_t... i>(std::index_sequence<i...>) {
+      (visit_tree(std::get<i>(copies), trace.argument(i, false)), ...);
+      auto result = f_(std::as_const(std::get<i>(copies))...);
+      for_each_leaf(result, [](Tensor& leaf) { leaf = abstract_tensor(leaf.shape(), leaf.dtype()); });
+      return result;
+    }(std::index_sequence_for<A...>{});
+  }
+
+ private:
+  F f_;
+  std::source_location where_;
+};
+}  // namespace detail
+
+/// trace(f)(args...): the IR that f becomes, before any pass. Nothing runs; arguments may be abstract_tensors.
+template <class F>
+auto trace(F&& f, std::source_location where = std::source_location::current()) {
+  return detail::TraceFunction<std::decay_t<F>>(std::forward<F>(f), where);
+}
+/// eval_shape(f)(args...): the result of f with abstract_tensors for leaves.
+template <class F>
+auto eval_shape(F&& f, std::source_location where = std::source_location::current()) {
+  return detail::EvalShape<std::decay_t<F>>(std::forward<F>(f), where);
+}
+
+}  // namespace burin
