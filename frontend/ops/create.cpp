@@ -1,0 +1,109 @@
+#include <cmath>
+#include <cstring>
+
+#include <burin/ops.h>
+
+#include "frontend/promote.h"
+#include "ir/message.h"
+
+namespace burin {
+
+using detail::constant;
+using detail::emit;
+using detail::Node;
+using detail::OpScope;
+using ir::Ints;
+using ir::Msg;
+using ir::Op;
+
+namespace {
+
+Ints extents(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
+
+// Un-jitted makers write their elements at once: there is nothing to compile.
+Tensor filled(const Shape& shape, const ir::Literal& element, const std::source_location& where) {
+  OpScope scope(where);
+  const ir::Literal all = ir::Literal::splat(shape, element);
+  return scope.unjitted() ? detail::make_concrete(all) : constant(all);
+}
+
+}  // namespace
+
+Tensor zeros(const Shape& shape, DType dtype, std::source_location where) {
+  return filled(shape, ir::Literal::scalar(dtype, 0), where);
+}
+Tensor ones(const Shape& shape, DType dtype, std::source_location where) {
+  return filled(shape, ir::Literal::scalar(dtype, 1), where);
+}
+
+Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype) {
+  const Node& node = detail::used_node(value.tensor, value.where);
+  const DType result = dtype.value_or(node.type.dtype);
+  if (node.kind == Node::Kind::number)
+    return filled(shape, detail::number_literal(node, result, value.where), value.where);
+  OpScope scope(value.where);
+  if (node.type.rank() != 0)
+    return scope.done(broadcast_to({detail::as_dtype(value.tensor, result), value.where}, shape));
+  return scope.done(detail::as_shape(detail::as_dtype(value.tensor, result), shape));
+}
+
+Tensor zeros_like(const Operand& x) { return zeros(x.tensor.shape(), x.tensor.dtype(), x.where); }
+Tensor ones_like(const Operand& x) { return ones(x.tensor.shape(), x.tensor.dtype(), x.where); }
+Tensor full_like(const Operand& x, const Operand& value) { return full(x.tensor.shape(), value, x.tensor.dtype()); }
+
+Tensor iota(const Shape& shape, std::int64_t axis, DType dtype, std::source_location where) {
+  OpScope scope(where);
+  const auto n = static_cast<std::int64_t>(shape.rank());
+  if (axis < -n || axis >= n)
+    ir::fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), n);
+  return scope.done(
+      emit<Op::iota>({}, {.dtype = dtype, .shape = extents(shape), .axis = axis < 0 ? axis + n : axis}));
+}
+
+Tensor arange(std::int64_t stop, DType dtype, std::source_location where) { return arange(0, stop, 1, dtype, where); }
+
+Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype, std::source_location where) {
+  OpScope scope(where);
+  if (step == 0) ir::fail_at(detail::where_text(where), Msg::arange_step);
+  const std::int64_t span = step > 0 ? stop - start : start - stop, width = step > 0 ? step : -step;
+  const std::int64_t n = span <= 0 ? 0 : (span + width - 1) / width;
+  if (scope.unjitted()) {
+    ir::Literal all(ir::Type{dtype, Shape{n}});
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (is_float(dtype)) all.set(i, static_cast<double>(start + i * step));
+      else all.set_int(i, start + i * step);
+    }
+    return detail::make_concrete(all);
+  }
+  Tensor index = emit<Op::iota>({}, {.dtype = dtype, .shape = {n}, .axis = 0});
+  if (step != 1) index = emit(Op::mul, {index, constant(ir::Type{dtype, Shape{n}}, static_cast<double>(step))});
+  if (start != 0) index = emit(Op::add, {index, constant(ir::Type{dtype, Shape{n}}, static_cast<double>(start))});
+  return index;
+}
+
+Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::source_location where) {
+  OpScope scope(where);
+  ir::Literal all(ir::Type{dtype, Shape{n}});
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double share = n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0;
+    all.set(i, i + 1 == n && n > 1 ? stop : start + share * (stop - start));
+  }
+  return scope.unjitted() ? detail::make_concrete(all) : constant(all);
+}
+
+Tensor eye(std::int64_t n, DType dtype, std::source_location where) {
+  OpScope scope("eye", where);
+  const Tensor row = iota({n, n}, 0, i32, where), column = iota({n, n}, 1, i32, where);
+  return scope.done(astype({row == column, where}, dtype));
+}
+
+Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype) {
+  OpScope scope("one_hot", ids.where);
+  Shape shape = ids.tensor.shape();
+  shape.push_back(classes);
+  const auto axis = static_cast<std::int64_t>(shape.rank()) - 1;
+  const Tensor index = emit<Op::iota>({}, {.dtype = ids.tensor.dtype(), .shape = extents(shape), .axis = axis});
+  return scope.done(astype(expand_dims(ids, {-1}) == index, dtype));
+}
+
+}  // namespace burin
