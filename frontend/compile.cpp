@@ -1,0 +1,243 @@
+// The story in one screen: a traced Function -> key -> cache -> passes -> code generation -> executable.
+#include "frontend/compile.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/check.h"
+#include "frontend/trace_stack.h"
+#include "ir/eval/eval.h"
+#include "ir/message.h"
+#include "passes/pipeline.h"
+#include "runtime/cache.h"
+#include "runtime/executable.h"
+#include "runtime/thread_pool.h"
+#if BURIN_WITH_LLVM
+#include "codegen/codegen.h"
+#endif
+
+namespace burin::detail {
+namespace {
+
+std::atomic<std::int64_t> num_compiles{0};
+
+runtime::Cache<std::shared_ptr<const CompiledFunction>>& cache() {
+  static auto* const all = new runtime::Cache<std::shared_ptr<const CompiledFunction>>;
+  return *all;
+}
+
+std::vector<ir::Literal> literals(const std::vector<ir::Type>& types, std::span<const void* const> inputs) {
+  std::vector<ir::Literal> all;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const auto bytes = static_cast<std::size_t>(types[i].bytes());
+    all.emplace_back(types[i], std::span(static_cast<const std::byte*>(inputs[i]), bytes));
+  }
+  return all;
+}
+
+void store(std::vector<ir::Literal> results, std::span<void* const> outputs) {
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].expand();
+    if (!results[i].raw().empty()) std::memcpy(outputs[i], results[i].raw().data(), results[i].raw().size());
+  }
+}
+
+class Evaluated final : public CompiledFunction {
+ public:
+  Evaluated(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+    aliases_.assign(traced_.results().size(), -1);
+  }
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+    store(ir::evaluate(traced_, literals(traced_.arg_types(), inputs)), outputs);
+  }
+};
+
+passes::Options pass_options(const CompileOptions& options) {
+  passes::Options result;
+  result.excess_precision = options.excess_precision;
+  result.memory_budget = options.memory_budget;
+  result.donated = options.donated;
+  return result;
+}
+
+class Interpreted final : public CompiledFunction {
+ public:
+  Interpreted(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+    target_ = ir::host_target(options_.max_isa);
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_)));
+    aliases_.assign(traced_.results().size(), -1);  // interpret() returns its results apart from its inputs
+  }
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+    store(ir::interpret(*program_, literals(program_->inputs, inputs)), outputs);
+  }
+};
+
+#if BURIN_WITH_LLVM
+std::vector<const ir::Kernel*> kernels_of(const ir::Program& program) {
+  std::vector<const ir::Kernel*> kernels;
+  for (const ir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
+  return kernels;
+}
+
+runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codegen::Module> module) {
+  runtime::StepTable table;
+  for (const ir::Step& step : program.steps) {
+    const ir::Kernel& kernel = program.kernels[step.kernel];
+    runtime::Step row;
+    row.entry = module->entries()[step.kernel];
+    row.first_arg = static_cast<std::uint32_t>(table.args.size());
+    row.num_args = static_cast<std::uint32_t>(step.args.size());
+    row.tasks = step.tasks;
+    row.phase = step.phase;
+    row.cost_ns = kernel.cost;
+    row.scratch_bytes = kernel.scratch_bytes();
+    for (const ir::Site& site : step.sites) row.sites.push_back(site.message);
+    row.label = step.label;
+    for (const ir::BufferRef& ref : step.args)
+      table.args.push_back({static_cast<runtime::Storage>(ref.storage), ref.index, ref.offset});
+    table.steps.push_back(std::move(row));
+  }
+  for (const ir::Type& type : program.inputs) table.input_bytes.push_back(type.bytes());
+  for (const ir::Type& type : program.outputs) table.output_bytes.push_back(type.bytes());
+  for (ir::Literal constant : program.constants) {
+    constant.expand();
+    table.constants.emplace_back(constant.raw().begin(), constant.raw().end());
+  }
+  table.arena_bytes = program.arena_bytes;
+  table.code = std::move(module);
+  return table;
+}
+
+class Machine final : public CompiledFunction {
+ public:
+  Machine(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+    target_ = ir::host_target(options_.max_isa);
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_)));
+    executable_ = std::make_unique<runtime::Executable>(
+        step_table(*program_, codegen::compile(kernels_of(*program_), target_, options_.num_threads)));
+    aliases_ = program_->aliases;
+    const int threads = options_.num_threads > 0 ? options_.num_threads : runtime::default_num_threads();
+    held_bytes_ = executable_->held_bytes(threads);
+  }
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+    runtime::RunOptions run_options;
+    run_options.num_threads = options_.num_threads;
+    executable_->run(inputs, outputs, run_options);
+  }
+
+ private:
+  std::unique_ptr<runtime::Executable> executable_;
+};
+#endif
+
+std::shared_ptr<const CompiledFunction> build(ir::Function f, const CompileOptions& options) {
+  switch (chosen_backend()) {
+    case Backend::evaluator: return std::make_shared<Evaluated>(std::move(f), options);
+    case Backend::interpreter: return std::make_shared<Interpreted>(std::move(f), options);
+    case Backend::machine: break;
+  }
+#if BURIN_WITH_LLVM
+  return std::make_shared<Machine>(std::move(f), options);
+#else
+  return std::make_shared<Evaluated>(std::move(f), options);
+#endif
+}
+
+}  // namespace
+
+Backend chosen_backend() {
+  const char* text = std::getenv("BURIN_BACKEND");
+  const std::string_view name = text ? text : "";
+  if (name.empty()) return BURIN_WITH_LLVM ? Backend::machine : Backend::evaluator;
+  if (name == "machine" && BURIN_WITH_LLVM) return Backend::machine;
+  if (name == "interpreter") return Backend::interpreter;
+  if (name == "evaluator") return Backend::evaluator;
+  ir::fail(ir::Msg::unknown_backend, name, BURIN_WITH_LLVM ? "machine, interpreter, evaluator" : "interpreter, evaluator");
+}
+
+const ir::Program& CompiledFunction::program() const {
+  if (!program_) ir::fail(ir::Msg::no_program);
+  return *program_;
+}
+
+std::int64_t CompiledFunction::peak_bytes() const {
+  std::int64_t bytes = held_bytes_ > 0 ? held_bytes_ : program().arena_bytes;
+  for (std::size_t i = 0; i < aliases_.size(); ++i)
+    if (aliases_[i] < 0) bytes += program().outputs[i].bytes();
+  return bytes;
+}
+
+#if BURIN_WITH_LLVM
+std::string CompiledFunction::llvm() const { return codegen::emit_llvm(kernels_of(program()), target_); }
+std::string CompiledFunction::assembly() const { return codegen::emit_assembly(kernels_of(program()), target_); }
+#else
+std::string CompiledFunction::llvm() const { ir::fail(ir::Msg::built_without_llvm, "llvm"); }
+std::string CompiledFunction::assembly() const { ir::fail(ir::Msg::built_without_llvm, "assembly"); }
+#endif
+
+Hash128 compile_key(const ir::Function& f, const CompileOptions& options) {
+  Hasher hasher;
+  f.hash(hasher);
+  // The message of an index out of range names a line: equal programs from different lines are compiled apart.
+  f.for_each_op([&](ir::OpId op) {
+    const bool reports = (f.kind(op) == ir::Op::gather && f.attrs<ir::Op::gather>(op).mode == ir::IndexMode::error) ||
+                         (f.kind(op) == ir::Op::scatter && f.attrs<ir::Op::scatter>(op).mode == ir::IndexMode::error);
+    if (reports) hasher.add(to_string(f.location(op)));
+  });
+  for (bool donated : options.donated) hasher.add(donated);
+  hasher.add(options.num_threads);
+  hasher.add(options.memory_budget);
+  hasher.add(options.excess_precision);
+  hasher.add(options.max_isa);
+  hasher.add(chosen_backend());
+  if (const char* isa = std::getenv("BURIN_MAX_ISA")) hasher.add(std::string_view(isa));
+  return hasher.finish();
+}
+
+std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOptions& options) {
+  const Hash128 key = compile_key(f, options);
+  return cache().get_or_make(key, [&] {
+    const auto start = std::chrono::steady_clock::now();
+    const std::size_t num_ops = f.num_ops();
+    auto compiled = build(std::move(f), options);
+    ++num_compiles;
+    if (environment_flag("BURIN_LOG_COMPILES")) {
+      const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+      const std::size_t kernels = chosen_backend() == Backend::evaluator ? 0 : compiled->program().kernels.size();
+      log_line(fmt::format("burin: compiled {}: {} ops, {} kernels, {:.1f} ms", options.label, num_ops, kernels,
+                           took.count()));
+    }
+    return compiled;
+  });
+}
+
+std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs, const std::source_location& where) {
+  std::vector<const void*> in;
+  for (const Tensor& t : inputs) {
+    const Node& node = used_node(t, where);
+    if (node.kind == Node::Kind::abstract)
+      ir::fail_at(where_text(where), ir::Msg::abstract_value_read, to_string(node.type));
+    in.push_back(node.bytes());
+  }
+  const std::vector<ir::Type> types = f.result_types();
+  CompileOptions options;
+  options.label = environment_flag("BURIN_LOG_COMPILES") ? fmt::format("un-jitted op ({})", where_text(where)) : "";
+  const auto compiled = compile(std::move(f), options);
+  std::vector<Tensor> results;
+  std::vector<void*> out;
+  for (const ir::Type& type : types) {
+    auto buffer = runtime::Buffer::allocate(type.bytes());
+    out.push_back(buffer->data());
+    results.push_back(make_concrete(type, std::move(buffer)));
+  }
+  compiled->run(in, out);
+  return results;
+}
+
+CompileStatistics compile_statistics() { return {num_compiles.load()}; }
+
+}  // namespace burin::detail

@@ -1,0 +1,160 @@
+#include "frontend/compiled.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "frontend/trace_stack.h"
+#include "ir/message.h"
+#include "ir/printer.h"
+#include "passes/pipeline.h"
+
+namespace burin {
+namespace detail {
+namespace {
+
+// Writing over an argument is safe only when no index can be found out of range in the same phase or later.
+bool may_write_in_place(const CompiledFunction& f, std::size_t output) {
+  const ir::Program& program = f.program();
+  std::uint32_t first_write = ~0u, last_check = 0;
+  bool checks = false;
+  for (const ir::Step& step : program.steps) {
+    const ir::Kernel& kernel = program.kernels[step.kernel];
+    for (std::size_t i = 0; i < step.args.size(); ++i) {
+      const ir::BufferRef& ref = step.args[i];
+      const bool writes = kernel.buffers[i].space != ir::Space::in;
+      if (writes && ref.storage == ir::Storage::output && ref.index == output) first_write = std::min(first_write, step.phase);
+    }
+    if (!step.sites.empty()) {
+      checks = true;
+      last_check = std::max(last_check, step.phase);
+    }
+  }
+  return !checks || last_check < first_write;
+}
+
+}  // namespace
+
+std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
+                                 const std::vector<bool>& donated, const std::vector<Tensor>& captures,
+                                 const std::source_location& where) {
+  std::vector<const void*> inputs;
+  const auto add_input = [&](const Tensor& t) {
+    const Node& node = used_node(t, where);
+    if (node.kind == Node::Kind::abstract) ir::fail_at(where_text(where), ir::Msg::abstract_value_read, to_string(node.type));
+    inputs.push_back(node.bytes());
+  };
+  for (const Tensor* t : arguments) add_input(*t);
+  for (const Tensor& t : captures) add_input(t);
+
+  std::vector<Tensor> results;
+  std::vector<void*> outputs;
+  std::vector<std::size_t> taken;  // arguments whose bytes become a result's
+  const std::vector<ir::Type> types = f.traced().result_types();
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    const std::int32_t alias = f.aliases()[i];
+    std::shared_ptr<runtime::Buffer> buffer;
+    if (alias >= 0) {
+      const auto j = static_cast<std::size_t>(alias);
+      BURIN_CHECK(j < arguments.size() && donated[j], "only a donated argument is written in place");
+      const auto& node = Access::node(*arguments[j]);
+      const bool sole_owner = node.use_count() == 1 && node->buffer && node->buffer.use_count() == 1;
+      if (sole_owner && may_write_in_place(f, i)) {
+        buffer = node->buffer;
+        taken.push_back(j);
+      } else {
+        buffer = runtime::Buffer::allocate(types[i].bytes());
+        if (types[i].bytes() > 0) std::memcpy(buffer->data(), inputs[j], static_cast<std::size_t>(types[i].bytes()));
+        inputs[j] = buffer->data();
+      }
+    } else {
+      buffer = runtime::Buffer::allocate(types[i].bytes());
+    }
+    outputs.push_back(buffer->data());
+    results.push_back(make_concrete(types[i], std::move(buffer)));
+  }
+  f.run(inputs, outputs);
+  for (std::size_t j : taken) {
+    Node& node = *Access::node(*arguments[j]);
+    node.kind = Node::Kind::donated;
+    node.buffer.reset();
+    node.note = place_text(where);
+  }
+  return results;
+}
+
+}  // namespace detail
+
+std::string Lowered::text() const { return print(*state_->function); }
+
+Compiled Lowered::compile() const {
+  auto compiled = std::make_shared<Compiled::State>();
+  compiled->compiled = detail::compile(*state_->function, state_->options);
+  return Compiled(std::move(compiled));
+}
+
+std::string Compiled::text() const {
+  const detail::CompiledFunction& f = *state_->compiled;
+  return f.has_program() ? print(f.program()) : print(f.traced());
+}
+
+std::string Compiled::kernels() const {
+  std::string text = fmt::format("{:>5} {:>6} {:>8}  {}\n", "step", "phase", "tasks", "kernel");
+  const ir::Program& program = state_->compiled->program();
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const ir::Step& step = program.steps[i];
+    text += fmt::format("{:>5} {:>6} {:>8}  @{}{}{}\n", i, step.phase, step.tasks, program.kernels[step.kernel].name,
+                        step.label.empty() ? "" : ": ", step.label);
+  }
+  return text;
+}
+
+std::string Compiled::memory() const {
+  const ir::Program& program = state_->compiled->program();
+  std::string text = fmt::format("arena {} bytes, outputs {} bytes\n", program.arena_bytes, [&] {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < program.outputs.size(); ++i)
+      if (program.aliases[i] < 0) bytes += program.outputs[i].bytes();
+    return bytes;
+  }());
+  static constexpr std::string_view storages[] = {"input", "output", "arena", "constant"};
+  for (const ir::PlannedValue& value : program.plan)
+    text += fmt::format("{:>12} bytes  steps {:>4}..{:<4} {} {} + {}  {} {}\n", value.type.bytes(), value.first_step,
+                        value.last_step, storages[static_cast<int>(value.place.storage)], value.place.index,
+                        value.place.offset, to_string(value.type), value.name);
+  return text;
+}
+
+std::int64_t Compiled::num_kernels() const { return static_cast<std::int64_t>(state_->compiled->program().kernels.size()); }
+std::int64_t Compiled::num_steps() const { return static_cast<std::int64_t>(state_->compiled->program().steps.size()); }
+std::int64_t Compiled::peak_bytes() const { return state_->compiled->peak_bytes(); }
+std::string Compiled::llvm() const { return state_->compiled->llvm(); }
+std::string Compiled::assembly() const { return state_->compiled->assembly(); }
+
+std::string Compiled::explain_fusion() const {
+  const detail::CompiledFunction& f = *state_->compiled;
+  passes::Options options;
+  options.excess_precision = f.options().excess_precision;
+  options.memory_budget = f.options().memory_budget;
+  options.donated = f.options().donated;
+  const ir::Function fused = passes::run_function_passes(f.traced(), f.target(), options);
+  std::string text;
+  fused.for_each_op([&](ir::OpId op) {
+    const std::string where = to_string(fused.location(op));
+    const std::string suffix = where.empty() ? "" : "  // " + where;
+    if (fused.kind(op) != ir::Op::fusion) {
+      text += fmt::format("{}: alone{}\n", name(fused.kind(op)), suffix);
+      return;
+    }
+    const ir::attrs::fusion a = fused.attrs<ir::Op::fusion>(op);
+    text += fmt::format("{} kernel{}\n", a.kind, suffix);
+    a.body->for_each_op([&](ir::OpId inner) {
+      text += fmt::format("  {} {}\n", name(a.body->kind(inner)), to_string(a.body->location(inner)));
+    });
+  });
+  return text;
+}
+
+}  // namespace burin

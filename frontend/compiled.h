@@ -1,0 +1,29 @@
+// A compiled function with its buffers: one call, and the views of Lowered and Compiled. Inside the frontend only.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include <burin/jit.h>
+
+#include "frontend/compile.h"
+
+namespace burin {
+
+struct Lowered::State {
+  std::shared_ptr<const ir::Function> function;
+  detail::CompileOptions options;
+};
+struct Compiled::State {
+  std::shared_ptr<const detail::CompiledFunction> compiled;
+};
+
+namespace detail {
+
+/// Runs over `arguments`, then `captures`. An argument that is donated, held by nobody else, and whose place a result takes,
+/// is written in place and given up; after an exception all arguments are as they were.
+std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
+                                 const std::vector<bool>& donated, const std::vector<Tensor>& captures,
+                                 const std::source_location& where);
+
+}  // namespace detail
+}  // namespace burin

@@ -1,0 +1,366 @@
+#include <burin/jit.h>
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "frontend/compiled.h"
+#include "frontend/trace_stack.h"
+#include "ir/message.h"
+
+namespace burin {
+namespace detail {
+namespace {
+
+using ir::Msg;
+
+std::atomic<std::int64_t> num_traces{0}, num_calls{0};
+
+constexpr std::size_t static_values_before_note = 8;
+
+// One compiled structure of arguments.
+struct Entry {
+  std::shared_ptr<const CompiledFunction> compiled;
+  Hash128 program;                           // of the trace
+  std::vector<Tensor> captures;
+  std::shared_ptr<const void> result_like;
+  std::vector<std::int64_t> slots;           // by result leaf: the function's result, or -1 when the leaf stays as it is
+  std::vector<bool> weak;
+  std::vector<PathFlattening::Entry> parts;  // of the arguments, for explaining recompiles
+};
+
+Hash128 program_hash(const ir::Function& f) {
+  Hasher hasher;
+  f.hash(hasher);
+  return hasher.finish();
+}
+
+}  // namespace
+
+class JitCore {
+ public:
+  JitCore(JitOptions o, std::source_location at) : options(std::move(o)), where(at) {}
+
+  std::shared_ptr<const Entry> find(const Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    return found == entries_.end() ? nullptr : found->second;
+  }
+  void add(const Hash128& key, std::shared_ptr<const Entry> entry) {
+    const std::lock_guard lock(mutex_);
+    latest_ = entry;
+    entries_[key] = std::move(entry);
+  }
+  std::shared_ptr<const Entry> latest() {
+    const std::lock_guard lock(mutex_);
+    return latest_;
+  }
+  /// Counts values of static numbers; returns the place that has just seen too many.
+  std::string note_static(const std::string& place, const std::string& value) {
+    const std::lock_guard lock(mutex_);
+    auto& seen = static_values_[place];
+    const bool added = seen.insert(value).second;
+    return added && seen.size() == static_values_before_note ? place : "";
+  }
+  bool donates(std::size_t argument) const {
+    return std::find(options.donate.begin(), options.donate.end(), static_cast<int>(argument)) != options.donate.end();
+  }
+  std::string label() const { return "jit (" + place_text(where) + ")"; }
+
+  const JitOptions options;
+  const std::source_location where;
+
+ private:
+  std::mutex mutex_;
+  std::map<Hash128, std::shared_ptr<const Entry>> entries_;
+  std::shared_ptr<const Entry> latest_;
+  std::map<std::string, std::set<std::string>> static_values_;
+};
+
+std::shared_ptr<JitCore> make_jit_core(JitOptions options, std::source_location where) {
+  return std::make_shared<JitCore>(std::move(options), where);
+}
+
+bool is_tracing() { return current_trace() != nullptr; }
+
+namespace {
+
+// Reads arguments: leaves and the first key.
+class KeyVisitor final : public TreeVisitor {
+ public:
+  std::vector<Tensor*> leaves;
+  std::vector<std::uint32_t> arguments;  // by leaf
+  std::uint32_t argument = 0;
+  Hasher hasher;
+
+  void leaf(Tensor& tensor) override {
+    leaves.push_back(&tensor);
+    arguments.push_back(argument);
+    const Node* node = Access::node(tensor).get();
+    if (!node) return hasher.add(0);
+    hasher.add(node->kind == Node::Kind::no_gradient ? 2 : 1);
+    hasher.add(node->type.dtype);
+    hasher.add(node->weak);
+    hasher.add(node->type.rank());
+    for (std::int64_t extent : node->type.shape) hasher.add(extent);
+  }
+  void fixed(const Static& value) override {
+    hasher.add(value.kind);
+    hasher.add(value.bits);
+    hasher.add(value.text);
+    if (value.shape)
+      for (std::int64_t extent : *value.shape) hasher.add(extent);
+  }
+  void length(std::size_t n) override { hasher.add(n); }
+};
+
+}  // namespace
+
+struct JitCall::State {
+  State(JitCore& c, const void* tag, Purpose p) : core(c), purpose(p) {
+    key_visitor.hasher.add(reinterpret_cast<std::uintptr_t>(tag));
+    key_visitor.hasher.add(chosen_backend());
+  }
+
+  JitCore& core;
+  Purpose purpose;
+  KeyVisitor key_visitor;
+  Hash128 key;
+  std::shared_ptr<const Entry> entry;
+  std::shared_ptr<const Entry> to_check;  // BURIN_CHECK_CAPTURES: the entry that this trace should repeat
+
+  std::unique_ptr<Trace> trace;
+  std::shared_ptr<Entry> fresh;
+  std::vector<ir::ValueId> values;
+  std::vector<bool> donated;
+  std::shared_ptr<const ir::Function> lowered;
+
+  std::vector<Tensor> outputs;
+
+  struct Bind final : PathFlattening {
+    State* state = nullptr;
+    std::size_t argument = 0;
+    std::string label() const {
+      return paths.back().empty() ? "arg" + std::to_string(argument) : paths.back();
+    }
+    void leaf(Tensor& tensor) override;
+    void fixed(const Static& value) override;
+  } bind;
+  struct Collect final : PathFlattening {
+    State* state = nullptr;
+    void leaf(Tensor& tensor) override;
+  } collect;
+  struct Assign final : TreeVisitor {
+    State* state = nullptr;
+    std::size_t next = 0;
+    void leaf(Tensor& tensor) override {
+      const std::int64_t slot = state->entry->slots[next++];
+      if (slot >= 0) tensor = state->outputs[static_cast<std::size_t>(slot)];
+    }
+  } assign;
+
+  CompileOptions compile_options() const {
+    const JitOptions& o = core.options;
+    CompileOptions result;
+    result.donated = donated;
+    result.num_threads = o.num_threads;
+    result.memory_budget = o.memory_budget;
+    result.excess_precision = o.excess_precision;
+    result.max_isa = o.max_isa;
+    result.label = core.label();
+    return result;
+  }
+  void explain() const;
+  void check_captures(const ir::Function& f) const;
+};
+
+void JitCall::State::Bind::leaf(Tensor& tensor) {
+  PathFlattening::leaf(tensor);
+  const std::string name = label();
+  if (!tensor.defined()) ir::fail_at(where_text(state->core.where), Msg::argument_without_value, "jit", name);
+  const Node& node = *Access::node(tensor);
+  if (node.kind == Node::Kind::no_gradient) {
+    entries.back().what = "a leaf without gradient";
+    return;
+  }
+  const Node& used = used_node(tensor, state->core.where);
+  entries.back().what = to_string(used.type) + (used.weak ? " (from a number)" : "");
+  state->donated.push_back(state->core.donates(argument));
+  tensor = state->trace->add_argument(used.type, used.weak, name);
+}
+
+void JitCall::State::Bind::fixed(const Static& value) {
+  PathFlattening::fixed(value);
+  using Kind = Static::Kind;
+  if (value.kind != Kind::integer && value.kind != Kind::unsigned_integer && value.kind != Kind::floating) return;
+  const auto& part = entries.back();
+  const std::string place = "argument " + std::to_string(argument) + (part.path.empty() ? "" : ", `" + part.path + "`");
+  const std::string type = value.kind == Kind::floating ? "floating point" : "integer";
+  if (const std::string full = state->core.note_static(place, part.what); !full.empty())
+    log_line(fmt::format("burin: {}: {} ({}) is static and has compiled {} times; pass a Tensor", state->core.label(), full,
+                         type, static_values_before_note));
+}
+
+void JitCall::State::Collect::leaf(Tensor& tensor) {
+  PathFlattening::leaf(tensor);
+  const auto& node = Access::node(tensor);
+  if (!node)
+    ir::fail_at(where_text(state->core.where), Msg::result_without_value, "jit", paths.back().empty() ? "result" : paths.back());
+  if (node->kind == Node::Kind::no_gradient) {
+    state->fresh->slots.push_back(-1);
+    return;
+  }
+  state->fresh->slots.push_back(static_cast<std::int64_t>(state->values.size()));
+  state->fresh->weak.push_back(tensor.weak());
+  state->values.push_back(state->trace->resolve(tensor, state->core.where));
+  tensor = Tensor();
+}
+
+void JitCall::State::explain() const {
+  const auto before = core.latest();
+  if (!before || !environment_flag("BURIN_EXPLAIN_RECOMPILES")) return;
+  const auto& a = before->parts;
+  const auto& b = fresh->parts;
+  std::size_t i = 0;
+  while (i < a.size() && i < b.size() && a[i].path == b[i].path && a[i].what == b[i].what) ++i;
+  const auto text = [&](const std::vector<PathFlattening::Entry>& parts) {
+    return i < parts.size() ? parts[i].path + " " + parts[i].what : std::string("nothing");
+  };
+  log_line(fmt::format("burin: {} compiles again: {}, before {}", core.label(), text(b), text(a)));
+}
+
+void JitCall::State::check_captures(const ir::Function& f) const {
+  const Entry& old = *to_check;
+  const std::vector<Tensor>& now = trace->captures();
+  for (std::size_t i = 0; i < std::min(now.size(), old.captures.size()); ++i) {
+    if (Access::node(now[i]) == Access::node(old.captures[i])) continue;
+    if (to_literal(now[i], {}) == to_literal(old.captures[i], {})) continue;
+    log_line(fmt::format("burin: {}: captured value {}, {}, has changed since the trace; the compiled function uses the old "
+                         "one (pass it as an argument)",
+                         core.label(), i, type_text(now[i])));
+  }
+  if (program_hash(f) == old.program) return;
+  const ir::Function& before = old.compiled->traced();
+  std::string line = "the end";
+  for (std::size_t i = 0; i < f.num_ops(); ++i) {
+    const ir::OpId op{i};
+    const bool same = i < before.num_ops() && f.kind(op) == before.kind(op) &&
+                      std::ranges::equal(f.attributes(op), before.attributes(op)) &&
+                      f.type(f.result(op)) == before.type(before.result(op));
+    if (same) continue;
+    line = to_string(f.location(op));
+    break;
+  }
+  log_line(fmt::format("burin: {}: the function traces differently now, from {} on; the compiled one is used (what changed "
+                       "must be an argument)",
+                       core.label(), line));
+}
+
+JitCall::JitCall(JitCore& core, const void* type_tag, Purpose purpose)
+    : state_(std::make_unique<State>(core, type_tag, purpose)) {
+  ++num_calls;
+}
+JitCall::~JitCall() = default;
+
+TreeVisitor& JitCall::read(std::size_t argument) {
+  state_->key_visitor.argument = static_cast<std::uint32_t>(argument);
+  state_->key_visitor.hasher.add(argument);
+  return state_->key_visitor;
+}
+
+bool JitCall::find() {
+  State& s = *state_;
+  s.key = s.key_visitor.hasher.finish();
+  s.entry = s.core.find(s.key);
+  if (s.entry && environment_flag("BURIN_CHECK_CAPTURES")) {
+    s.to_check = s.entry;
+    s.entry = nullptr;
+  }
+  return s.entry != nullptr;
+}
+
+void JitCall::begin_trace() {
+  State& s = *state_;
+  s.trace = std::make_unique<Trace>("main");
+  s.fresh = std::make_shared<Entry>();
+  ++num_traces;
+}
+
+TreeVisitor& JitCall::bind(std::size_t argument) {
+  State& s = *state_;
+  if (s.bind.state)
+    for (auto& part : s.bind.entries) s.fresh->parts.push_back(std::move(part));
+  s.bind = State::Bind{};
+  s.bind.state = &s;
+  s.bind.argument = argument;
+  s.bind.entries.push_back({"argument " + std::to_string(argument), ""});
+  return s.bind;
+}
+
+TreeVisitor& JitCall::result() {
+  state_->collect.state = state_.get();
+  return state_->collect;
+}
+
+void JitCall::end_trace(std::shared_ptr<const void> result_like) {
+  State& s = *state_;
+  for (auto& part : s.bind.entries) s.fresh->parts.push_back(std::move(part));
+  ir::Function f = s.trace->finish(std::move(s.values));
+  s.fresh->captures = s.trace->captures();
+  s.donated.resize(f.args().size(), false);
+  if (s.purpose == Purpose::lower) {
+    s.lowered = std::make_shared<const ir::Function>(std::move(f));
+    return;
+  }
+  if (s.to_check) {
+    s.check_captures(f);
+    s.entry = s.to_check;
+    return;
+  }
+  s.explain();
+  s.fresh->program = program_hash(f);
+  s.fresh->result_like = std::move(result_like);
+  s.fresh->compiled = compile(std::move(f), s.compile_options());
+  s.entry = s.fresh;
+  s.core.add(s.key, s.fresh);
+}
+
+void JitCall::run() {
+  State& s = *state_;
+  const Entry& entry = *s.entry;
+  std::vector<Tensor*> arguments;
+  std::vector<bool> donated;
+  for (std::size_t i = 0; i < s.key_visitor.leaves.size(); ++i) {
+    if (Access::node(*s.key_visitor.leaves[i])->kind == Node::Kind::no_gradient) continue;
+    arguments.push_back(s.key_visitor.leaves[i]);
+    donated.push_back(s.core.donates(s.key_visitor.arguments[i]));
+  }
+  s.outputs = run_compiled(*entry.compiled, arguments, donated, entry.captures, s.core.where);
+  for (std::size_t i = 0; i < s.outputs.size(); ++i) Access::node(s.outputs[i])->weak = entry.weak[i];
+}
+
+const void* JitCall::result_like() const { return state_->entry->result_like.get(); }
+
+TreeVisitor& JitCall::assign() {
+  state_->assign.state = state_.get();
+  return state_->assign;
+}
+
+Lowered JitCall::lowered() const {
+  auto lowered = std::make_shared<Lowered::State>();
+  lowered->function = state_->lowered;
+  lowered->options = state_->compile_options();
+  return Lowered(std::move(lowered));
+}
+
+}  // namespace detail
+
+JitStatistics jit_statistics() {
+  return {detail::num_traces.load(), detail::compile_statistics().compiles, detail::num_calls.load()};
+}
+
+}  // namespace burin
