@@ -1,0 +1,85 @@
+#include <burin/nn.h>
+
+#include <cmath>
+
+#include <burin/random.h>
+#include <burin/trace.h>
+
+namespace burin::nn {
+
+Tensor linear(const Operand& x, const Tensor& w, const std::optional<Tensor>& b) {
+  library_function in("linear", x.where);
+  const Tensor y = matmul(x, w);
+  return b ? y + *b : y;
+}
+
+Tensor embedding(const Operand& table, const Tensor& ids) {
+  library_function in("embedding", table.where);
+  return take(table, ids, 0, Mode::strict);
+}
+
+Tensor rms_norm(const Operand& x, const Tensor& scale, double eps) {
+  library_function in("rms_norm", x.where);
+  const Tensor wide = is_half(x.tensor.dtype()) ? astype(x, f32) : x.tensor;
+  const Tensor rms = sqrt(mean(square(wide), -1, keepdims) + eps);
+  return astype(wide / rms, x.tensor.dtype()) * scale;
+}
+
+Tensor layer_norm(const Operand& x, const Tensor& scale, const std::optional<Tensor>& bias, double eps) {
+  library_function in("layer_norm", x.where);
+  const Tensor wide = is_half(x.tensor.dtype()) ? astype(x, f32) : x.tensor;
+  const Tensor centred = wide - mean(wide, -1, keepdims);
+  const Tensor deviation = sqrt(mean(square(centred), -1, keepdims) + eps);
+  const Tensor y = astype(centred / deviation, x.tensor.dtype()) * scale;
+  return bias ? y + *bias : y;
+}
+
+Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                 const std::optional<Tensor>& mask) {
+  library_function in("attention", q.where);
+  const Shape shape = q.tensor.shape(), keys = k.shape();
+  const std::size_t rank = shape.rank();
+  if (rank < 3 || keys.rank() != rank)
+    throw Error("attention: expected [..., T, H, D], found q " + to_string(shape) + ", k " + to_string(keys));
+  const std::int64_t queries = shape[rank - 3], seen = keys[rank - 3];
+  const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(shape[rank - 1]));
+  // [..., H, Tq, Tk]; statistics of half types in f32.
+  const Tensor qh = q.tensor.swapaxes(-2, -3), kh = k.swapaxes(-2, -3), vh = v.swapaxes(-2, -3);
+  Tensor scores = matmul(qh, kh.swapaxes(-1, -2));
+  if (is_half(scores.dtype())) scores = scores.astype(f32);
+  scores = scores * scale;
+  if (options.causal) {
+    const std::int64_t offset = options.offset.value_or(seen - queries);
+    scores = where(tril(ones({queries, seen}, bool_), offset), scores, -inf);
+  }
+  if (mask) scores = where(*mask, scores, -inf);
+  const Tensor weights = burin::softmax(scores, -1).astype(v.dtype());
+  return matmul(weights, vh).swapaxes(-2, -3);
+}
+
+Tensor cross_entropy_per_position(const Operand& logits, const Tensor& targets) {
+  library_function in("cross_entropy", logits.where);
+  const Tensor log_probs = burin::log_softmax(logits, -1);
+  const Tensor chosen = take_along_axis(log_probs, targets[{ellipsis, newaxis}], -1, Mode::strict);
+  return -chosen[{ellipsis, 0}];
+}
+
+Tensor cross_entropy(const Operand& logits, const Tensor& targets, const std::optional<Tensor>& valid) {
+  library_function in("cross_entropy", logits.where);
+  if (!valid) return mean(cross_entropy_per_position(logits, targets));
+  const Tensor wide = is_half(logits.tensor.dtype()) ? astype(logits, f32) : logits.tensor;
+  // A target that is not valid may be anything; it is not looked up.
+  const Tensor losses = cross_entropy_per_position({wide, logits.where}, where(*valid, targets, zeros_like(targets)));
+  const Tensor total = sum(where(*valid, losses, 0.0)), count = sum(valid->astype(losses.dtype()));
+  return total / maximum(count, 1.0);
+}
+
+Tensor dropout(const Key& key, const Operand& x, double p) {
+  library_function in("dropout", x.where);
+  if (!(p >= 0 && p < 1)) throw Error("dropout: expected a share in [0, 1), found " + std::to_string(p));
+  if (p == 0) return x.tensor;
+  const Tensor keep = random::bernoulli(key, 1 - p, x.tensor.shape());
+  return where(keep, x.tensor / (1 - p), 0.0);
+}
+
+}  // namespace burin::nn
