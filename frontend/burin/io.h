@@ -1,0 +1,41 @@
+// Trees in files. A file is written beside its place and moved there when complete: nothing half-written is left behind.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include <burin/tree.h>
+
+namespace burin {
+namespace detail {
+void save_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& leaves,
+                      const std::map<std::string, std::string>& metadata);
+/// Puts the file's tensors into the leaves; one error lists all that are missing, extra, or of another type.
+void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves);
+}  // namespace detail
+
+namespace io {
+
+/// Every leaf by its path, as .safetensors.
+template <class T>
+void save(const std::string& path, const T& tree, const std::map<std::string, std::string>& metadata = {}) {
+  detail::PathFlattening flat;
+  detail::read_tree(tree, flat);
+  std::vector<Tensor> leaves;
+  for (const Tensor* leaf : flat.leaves) leaves.push_back(*leaf);
+  detail::save_safetensors(path, flat.paths, leaves, metadata);
+}
+/// A tree like `like` with the leaves of the file, which must have exactly these names, dtypes and shapes.
+template <class T>
+T load(const std::string& path, const T& like) {
+  T result = like;
+  detail::PathFlattening flat;
+  detail::visit_tree(result, flat);
+  detail::load_safetensors(path, flat.paths, flat.leaves);
+  return result;
+}
+/// All tensors of a file by name.
+std::map<std::string, Tensor> load_safetensors(const std::string& path);
+
+}  // namespace io
+}  // namespace burin

@@ -1,0 +1,114 @@
+// Trees and tensors in files: the formats know host tensors only, here they meet Tensor.
+#include <burin/io.h>
+#include <burin/npy.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <set>
+
+#include "frontend/io/npy.h"
+#include "frontend/io/safetensors.h"
+
+namespace burin {
+namespace {
+
+template <class F>
+auto with_element(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::f64: return f(double{});
+    case DType::f32: return f(float{});
+    case DType::bf16: return f(bfloat16{});
+    case DType::f16: return f(float16{});
+    case DType::i8: return f(std::int8_t{});
+    case DType::i16: return f(std::int16_t{});
+    case DType::i32: return f(std::int32_t{});
+    case DType::i64: return f(std::int64_t{});
+    case DType::u8: return f(std::uint8_t{});
+    case DType::u16: return f(std::uint16_t{});
+    case DType::u32: return f(std::uint32_t{});
+    case DType::u64: return f(std::uint64_t{});
+    case DType::bool_: break;
+  }
+  return f(bool{});
+}
+
+io::HostTensor to_host(const Tensor& t) {
+  const Shape shape = t.shape();
+  io::HostTensor host{std::string(name(t.dtype())), {shape.begin(), shape.end()}, {}};
+  with_element(t.dtype(), [&]<class T>(T) {
+    const std::span<const std::byte> bytes = std::as_bytes(t.data<T>());
+    host.data.assign(bytes.begin(), bytes.end());
+  });
+  return host;
+}
+
+Tensor from_host(const std::string& path, const io::HostTensor& host) {
+  DType dtype = DType::f64;
+  while (name(dtype) != host.dtype) dtype = static_cast<DType>(static_cast<int>(dtype) + 1);
+  if (host.shape.size() > Shape::max_rank)
+    throw Error(path + ": " + io::describe(host.dtype, host.shape) + " has more than 8 axes");
+  const Shape shape{std::span<const std::int64_t>(host.shape)};
+  return with_element(dtype, [&]<class T>(T) {
+    std::unique_ptr<T[]> all(new T[host.data.size() / sizeof(T) + 1]);
+    if (!host.data.empty()) std::memcpy(static_cast<void*>(all.get()), host.data.data(), host.data.size());
+    return tensor(std::span<const T>(all.get(), host.data.size() / sizeof(T)), shape);
+  });
+}
+
+std::string file_name(const std::string& path) { return path.empty() ? "tensor" : path; }
+
+}  // namespace
+
+namespace detail {
+
+void save_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& leaves,
+                      const std::map<std::string, std::string>& metadata) {
+  io::Safetensors file{{}, metadata};
+  for (std::size_t i = 0; i < leaves.size(); ++i)
+    if (!file.tensors.emplace(file_name(names[i]), to_host(leaves[i])).second)
+      throw Error(path + ": two leaves are named `" + file_name(names[i]) + "`");
+  io::write_safetensors(path, file);
+}
+
+void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves) {
+  const io::Safetensors file = io::read_safetensors(path);
+  std::vector<std::string> problems;
+  std::set<std::string> wanted;
+  std::vector<Tensor> loaded(leaves.size());
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const std::string leaf = file_name(names[i]);
+    wanted.insert(leaf);
+    const Shape shape = leaves[i]->shape();
+    const std::string expected = io::describe(name(leaves[i]->dtype()), {shape.begin(), shape.end()});
+    const auto found = file.tensors.find(leaf);
+    if (found == file.tensors.end()) problems.push_back("`" + leaf + "` is missing");
+    else if (const auto& host = found->second; io::describe(host.dtype, host.shape) != expected)
+      problems.push_back("`" + leaf + "` is " + io::describe(host.dtype, host.shape) + ", expected " + expected);
+    else loaded[i] = from_host(path, host);
+  }
+  for (const auto& [name, host] : file.tensors)
+    if (!wanted.contains(name)) problems.push_back("`" + name + "` is not part of the tree");
+  if (!problems.empty()) {
+    std::string text = path + ": the file and the tree differ:";
+    for (const std::string& problem : problems) text += "\n  " + problem;
+    throw Error(text);
+  }
+  for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i] = loaded[i];
+}
+
+}  // namespace detail
+
+namespace io {
+
+std::map<std::string, Tensor> load_safetensors(const std::string& path) {
+  std::map<std::string, Tensor> result;
+  for (const auto& [name, host] : read_safetensors(path).tensors) result.emplace(name, from_host(path, host));
+  return result;
+}
+
+void save_npy(const std::string& path, const Tensor& tensor) { write_npy(path, to_host(tensor)); }
+Tensor load_npy(const std::string& path) { return from_host(path, read_npy(path)); }
+
+}  // namespace io
+}  // namespace burin

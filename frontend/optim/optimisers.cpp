@@ -1,0 +1,55 @@
+#include <burin/optim.h>
+
+#include <cmath>
+
+namespace burin {
+namespace detail {
+
+Tensor global_norm(const std::vector<Tensor*>& leaves) {
+  Tensor total = zeros({});
+  for (const Tensor* leaf : leaves) {
+    const Tensor wide = is_half(leaf->dtype()) ? leaf->astype(f32) : *leaf;
+    total = total + sum(square(wide));
+  }
+  // The square root has no derivative at zero; there the norm counts as constant.
+  const Tensor nothing = total == 0;
+  return where(nothing, 0.0, sqrt(where(nothing, 1.0, total)));
+}
+
+Tensor clip_leaf(const Tensor& leaf, const Tensor& norm, const Tensor& max_norm) {
+  const Tensor small = norm < max_norm;
+  const Tensor divisor = where(small, 1.0, norm).astype(leaf.dtype());
+  return where(small, leaf, ((leaf / divisor) * max_norm).astype(leaf.dtype()));
+}
+
+Tensor adam_update(const Tensor& p, const Tensor& m, const Tensor& v, const Tensor& count, const Tensor& rate,
+                   const AdamOptions& options, bool decay) {
+  const Tensor m_hat = m / (1 - pow(options.b1, count)).astype(m.dtype());
+  const Tensor v_hat = v / (1 - pow(options.b2, count)).astype(v.dtype());
+  Tensor update = m_hat / (sqrt(v_hat) + options.eps);
+  if (decay && options.weight_decay != 0) update = update + options.weight_decay * p;
+  return p - (rate * update).astype(p.dtype());
+}
+
+}  // namespace detail
+
+namespace optim {
+
+Tensor warmup_cosine(const Operand& step, double peak, std::int64_t warmup, std::int64_t total, double initial,
+                     double final) {
+  library_function in("warmup_cosine", step.where);
+  if (warmup < 0 || total <= warmup)
+    throw Error("warmup_cosine: expected 0 <= warmup < total, found " + std::to_string(warmup) + " and " + std::to_string(total));
+  const Tensor count = astype(step, f32);
+  const Tensor rising = warmup == 0 ? Tensor(peak)
+                                    : (initial - peak) * (1 - clip(count, 0.0, static_cast<double>(warmup)) /
+                                                                  static_cast<double>(warmup)) + peak;
+  const double length = static_cast<double>(total - warmup), alpha = peak == 0 ? 0 : final / peak;
+  const Tensor past = clip(count - static_cast<double>(warmup), 0.0, length);
+  const Tensor cosine = 0.5 * (1 + cos(3.14159265358979323846 * past / length));
+  const Tensor falling = peak * ((1 - alpha) * cosine + alpha);
+  return where(count < static_cast<double>(warmup), rising, falling);
+}
+
+}  // namespace optim
+}  // namespace burin

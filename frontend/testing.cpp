@@ -1,0 +1,150 @@
+#include <burin/testing.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <ostream>
+
+#include <burin/random.h>
+
+#include "frontend/node.h"
+#include "ir/message.h"
+
+namespace burin {
+namespace detail {
+namespace {
+
+double dot_of(const Leaves& a, const Leaves& b) {
+  double total = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const std::vector<double> x = a[i].to_vector<double>(), y = b[i].to_vector<double>();
+    for (std::size_t k = 0; k < x.size(); ++k) total += x[k] * y[k];
+  }
+  return total;
+}
+
+Leaves random_like(const Leaves& like, std::int64_t seed) {
+  Leaves result;
+  Key key = random::key(seed);
+  for (const Tensor& t : like) {
+    const auto [next, use] = random::split(key);
+    key = next;
+    result.push_back(random::normal(use, t.shape(), f32).astype(t.dtype()));
+  }
+  return result;
+}
+
+Leaves moved(const Leaves& at, const Leaves& direction, double by) {
+  Leaves result;
+  for (std::size_t i = 0; i < at.size(); ++i) result.push_back(at[i] + by * direction[i]);
+  return result;
+}
+
+Leaves only_floats(Leaves leaves) {
+  std::erase_if(leaves, [](const Tensor& t) { return !is_float(t.dtype()); });
+  return leaves;
+}
+
+void check_order(const LeafFunction& f, const Leaves& at, const std::vector<std::string>& names, int order,
+                 const CheckGradsOptions& o) {
+  const LeafFunction floats = [&](const Leaves& x) { return only_floats(f(x)); };
+  const Leaves direction = random_like(at, o.seed);
+  const auto [value, tangent] = jvp(floats, std::tuple<Leaves>(at), std::tuple<Leaves>(direction));
+  const Leaves weights = random_like(value, o.seed + 1);
+  const double numeric =
+      (dot_of(floats(moved(at, direction, o.step)), weights) - dot_of(floats(moved(at, direction, -o.step)), weights)) /
+      (2 * o.step);
+  const double forward = dot_of(tangent, weights);
+  const auto [again, pull] = vjp(floats, at);
+  const auto [gradients] = pull(weights);
+  const double reverse = dot_of(gradients, direction);
+  const auto check = [&](const char* mode, double expected, double found, double tolerance) {
+    const double scale = 1 + std::max(std::abs(expected), std::abs(found));
+    if (!(std::abs(expected - found) <= tolerance * scale))
+      ir::fail(ir::Msg::wrong_derivative, o.order - order + 1, mode, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", found),
+               names.empty() ? "" : names[0]);
+  };
+  // A difference quotient of an order-n derivative loses digits; forward and reverse must agree to rounding.
+  check("forward", numeric, forward, o.tolerance * 10);
+  check("reverse", forward, reverse, 1e-9);
+  if (order == 1) return;
+  const LeafFunction derivative = [&](const Leaves& x) {
+    const auto [y, back] = vjp(floats, x);
+    return std::get<0>(back(weights));
+  };
+  check_order(derivative, at, names, order - 1, o);
+}
+
+double ulps(double a, double b, DType dtype) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  if (!std::isfinite(a) || !std::isfinite(b)) return inf;
+  const int digits = dtype == DType::f64 ? 52 : dtype == DType::f32 ? 23 : dtype == DType::f16 ? 10 : 7;
+  int exponent = 0;
+  std::frexp(std::max(std::abs(a), std::abs(b)), &exponent);
+  return std::abs(a - b) / std::ldexp(1.0, exponent - 1 - digits);
+}
+
+Comparison::Leaf compare_leaf(std::string path, const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape() || a.dtype() != b.dtype())
+    ir::fail(ir::Msg::compare_types, path, to_string(a.shape()), to_string(b.shape()));
+  Comparison::Leaf leaf{std::move(path)};
+  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    leaf.max_ulp = std::max(leaf.max_ulp, is_float(a.dtype()) ? ulps(x[i], y[i], a.dtype()) : std::abs(x[i] - y[i]));
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    size += y[i] * y[i];
+  }
+  leaf.relative = difference == 0 ? 0 : std::sqrt(difference / size);
+  return leaf;
+}
+
+Leaves gradients_of_sum(const LeafFunction& f, const Leaves& at) {
+  return grad([&](const Leaves& x) {
+    Tensor total = 0.0;
+    for (const Tensor& t : f(x))
+      if (is_float(t.dtype())) total = total + t.astype(f32).sum();
+    return total;
+  })(at);
+}
+
+}  // namespace
+
+void check_gradients(const LeafFunction& f, const Leaves& at, const std::vector<std::string>& names,
+                     const CheckGradsOptions& options) {
+  check_order(f, at, names, options.order, options);
+}
+
+Comparison compare_functions(const LeafFunction& f, const LeafFunction& g, const Leaves& at,
+                             const std::vector<std::string>& names) {
+  Comparison result;
+  const Leaves a = f(at), b = g(at);
+  if (a.size() != b.size()) ir::fail(ir::Msg::compare_leaves, a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i)
+    result.leaves.push_back(compare_leaf(a.size() == 1 ? "result" : "result " + std::to_string(i), a[i], b[i]));
+  if (at.empty()) return result;
+  const Leaves da = gradients_of_sum(f, at), db = gradients_of_sum(g, at);
+  for (std::size_t i = 0; i < da.size(); ++i) result.leaves.push_back(compare_leaf("gradient " + names[i], da[i], db[i]));
+  return result;
+}
+
+}  // namespace detail
+
+double Comparison::max_ulp() const {
+  double most = 0;
+  for (const Leaf& leaf : leaves) most = std::max(most, leaf.max_ulp);
+  return most;
+}
+double Comparison::max_relative() const {
+  double most = 0;
+  for (const Leaf& leaf : leaves) most = std::max(most, leaf.relative);
+  return most;
+}
+std::ostream& operator<<(std::ostream& out, const Comparison& c) {
+  for (const Comparison::Leaf& leaf : c.leaves)
+    out << fmt::format("{:<32} {:>10.4g} ulp  {:>10.3g} relative\n", leaf.path, leaf.max_ulp, leaf.relative);
+  return out;
+}
+
+}  // namespace burin
