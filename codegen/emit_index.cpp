@@ -14,11 +14,11 @@
 namespace burin::codegen {
 
 // Terms of outer variables are added first: the sum so far is invariant in the inner loops.
-Index KernelEmitter::evaluate(const ir::Affine& affine, bool with_constant) {
+Index KernelEmitter::evaluate(const ir::Affine& affine, std::int64_t* apart) {
   std::vector<std::pair<ir::VarId, std::int64_t>> terms = affine.terms;
   std::ranges::sort(terms, {}, [&](const auto& term) { return variables_[term.first.index].depth; });
   Index result;
-  std::int64_t constant = with_constant ? affine.constant : 0;
+  std::int64_t constant = affine.constant;
   llvm::Value* sum = nullptr;
   for (const auto& [var, coefficient] : terms) {
     const Index& index = variables_[var.index].index;
@@ -35,6 +35,10 @@ Index KernelEmitter::evaluate(const ir::Affine& affine, bool with_constant) {
       llvm::Value* term = coefficient == 1 ? index.varying : b_.CreateMul(index.varying, factor, "", false, true);
       result.varying = result.varying == nullptr ? term : b_.CreateAdd(result.varying, term, "", false, true);
     }
+  }
+  if (apart != nullptr) {
+    *apart += constant;
+    constant = 0;
   }
   if (sum == nullptr) {
     result.uniform = i64(constant);

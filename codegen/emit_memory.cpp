@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
 #include "base/check.h"
@@ -24,16 +26,32 @@ ir::Affine KernelEmitter::offset_of(const ir::Buffer& buffer, std::span<const ir
   return offset;
 }
 
-llvm::Value* KernelEmitter::address(ir::BufferId buffer, llvm::Value* offset, std::int64_t constant) {
-  llvm::Type* element = memory_type(kernel_.buffers[buffer.index].dtype);
-  llvm::Value* pointer = places_[buffer.index].pointer;
-  if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(offset)) {
-    constant += number->getSExtValue();
-  } else {
-    pointer = b_.CreateInBoundsGEP(element, pointer, offset);
+// Outer loops move one pointer, the innermost indexes it, the constant is a displacement: the form that the machine
+// addresses in one instruction and that LICM takes apart, so that no later pass has to reduce strength.
+KernelEmitter::Address KernelEmitter::address_of(ir::BufferId buffer, std::span<const ir::Affine> indices) {
+  const ir::Buffer& info = kernel_.buffers[buffer.index];
+  const ir::Affine offset = offset_of(info, indices);
+  llvm::Type* element = memory_type(info.dtype);
+  ir::Affine inner, outer = offset;
+  if (offset.terms.size() > 1) {
+    const auto deepest = std::ranges::max_element(offset.terms, {}, [&](const auto& term) {
+      const Variable& variable = variables_[term.first.index];
+      return llvm::isa<llvm::ConstantInt>(variable.index.uniform) ? 0 : variable.depth + 1;
+    });
+    inner = ir::Affine(deepest->first, deepest->second);
+    outer = outer - inner;
   }
-  // Not inbounds alone: the part without the constant may point before the buffer.
-  return constant == 0 ? pointer : b_.CreateGEP(element, pointer, i64(constant));
+  std::int64_t displacement = 0;
+  const Index far = evaluate(outer, &displacement), near = evaluate(inner, &displacement);
+  Address address{places_[buffer.index].pointer, {i64(0), far.lane + near.lane, far.varying}};
+  if (near.varying != nullptr)
+    address.lanes.varying = far.varying == nullptr ? near.varying : b_.CreateAdd(far.varying, near.varying);
+  for (llvm::Value* step : {far.uniform, near.uniform, i64(displacement)}) {
+    auto* number = llvm::dyn_cast<llvm::ConstantInt>(step);
+    // Not inbounds: a part of the sum alone may point outside the buffer.
+    if (number == nullptr || !number->isZero()) address.pointer = b_.CreateGEP(element, address.pointer, step);
+  }
+  return address;
 }
 
 llvm::Value* KernelEmitter::annotate(llvm::Value* access, ir::BufferId buffer) {
@@ -60,24 +78,23 @@ llvm::Value* KernelEmitter::combine_masks(llvm::Value* a, llvm::Value* b) {
   return b == nullptr ? a : b_.CreateAnd(a, b);
 }
 
-llvm::Value* KernelEmitter::load_uniform(ir::BufferId buffer, const Index& offset, std::int64_t constant) {
+llvm::Value* KernelEmitter::load_uniform(ir::BufferId buffer, llvm::Value* pointer) {
   const DType dtype = kernel_.buffers[buffer.index].dtype;
-  llvm::Value* pointer = address(buffer, offset.uniform, constant);
   return annotate(b_.CreateAlignedLoad(memory_type(dtype), pointer, llvm::Align(size_of(dtype))), buffer);
 }
 
 // One load where the lanes are neighbours, a gather where they are not.
-llvm::Value* KernelEmitter::load_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* mask) {
+llvm::Value* KernelEmitter::load_lanes(ir::BufferId buffer, const Address& address, llvm::Value* mask) {
   const ir::Buffer& info = kernel_.buffers[buffer.index];
   const llvm::Align align(size_of(info.dtype));
   llvm::Type* element = memory_type(info.dtype);
   llvm::Type* type = vector_type(element, lanes_);
   llvm::Value* zero = llvm::Constant::getNullValue(type);
-  if (offset.varying == nullptr && (offset.lane == 1 || offset.lane == -1)) {
-    const bool reversed = offset.lane == -1;
+  if (address.lanes.varying == nullptr && std::abs(address.lanes.lane) == 1) {
+    const bool reversed = address.lanes.lane == -1;
     std::vector<int> order(static_cast<std::size_t>(lanes_));
     std::iota(order.rbegin(), order.rend(), 0);
-    llvm::Value* pointer = address(buffer, offset.uniform, reversed ? constant - (lanes_ - 1) : constant);
+    llvm::Value* pointer = reversed ? b_.CreateGEP(element, address.pointer, i64(1 - lanes_)) : address.pointer;
     llvm::Value* result;
     if (mask == nullptr || info.space == ir::Space::tile) {
       result = annotate(b_.CreateAlignedLoad(type, pointer, align), buffer);
@@ -87,27 +104,24 @@ llvm::Value* KernelEmitter::load_lanes(ir::BufferId buffer, const Index& offset,
     }
     return reversed ? b_.CreateShuffleVector(result, order) : result;
   }
-  const Index apart{i64(0), offset.lane, offset.varying};
-  llvm::Value* base = address(buffer, offset.uniform, constant);
-  llvm::Value* pointers = b_.CreateGEP(element, base, expand(apart));
+  llvm::Value* pointers = b_.CreateGEP(element, address.pointer, expand(address.lanes));
   if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(b_.getInt1Ty(), lanes_));
   return annotate(b_.CreateMaskedGather(type, pointers, align, mask, zero), buffer);
 }
 
-void KernelEmitter::store_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* value,
-                                llvm::Value* mask) {
+void KernelEmitter::store_lanes(ir::BufferId buffer, const Address& address, llvm::Value* value, llvm::Value* mask) {
   const ir::Buffer& info = kernel_.buffers[buffer.index];
   const llvm::Align align(size_of(info.dtype));
   llvm::Type* element = memory_type(info.dtype);
-  if (offset.varying == nullptr && (offset.lane == 1 || offset.lane == -1)) {
-    const bool reversed = offset.lane == -1;
+  if (address.lanes.varying == nullptr && std::abs(address.lanes.lane) == 1) {
+    const bool reversed = address.lanes.lane == -1;
     std::vector<int> order(static_cast<std::size_t>(lanes_));
     std::iota(order.rbegin(), order.rend(), 0);
     if (reversed) {
       value = b_.CreateShuffleVector(value, order);
       if (mask != nullptr) mask = b_.CreateShuffleVector(mask, order);
     }
-    llvm::Value* pointer = address(buffer, offset.uniform, reversed ? constant - (lanes_ - 1) : constant);
+    llvm::Value* pointer = reversed ? b_.CreateGEP(element, address.pointer, i64(1 - lanes_)) : address.pointer;
     if (mask != nullptr && info.space == ir::Space::tile) {
       value = b_.CreateSelect(mask, value, annotate(b_.CreateAlignedLoad(value->getType(), pointer, align), buffer));
       mask = nullptr;
@@ -119,23 +133,21 @@ void KernelEmitter::store_lanes(ir::BufferId buffer, const Index& offset, std::i
     }
     return;
   }
-  const Index apart{i64(0), offset.lane, offset.varying};
-  llvm::Value* base = address(buffer, offset.uniform, constant);
-  llvm::Value* pointers = b_.CreateGEP(element, base, expand(apart));
+  llvm::Value* pointers = b_.CreateGEP(element, address.pointer, expand(address.lanes));
   if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(b_.getInt1Ty(), lanes_));
   annotate(b_.CreateMaskedScatter(value, pointers, align, mask), buffer);
 }
 
 /// As it lies in memory: *pointer where the condition holds, else `otherwise`. The address need not be good otherwise.
-llvm::Value* KernelEmitter::load_guarded(ir::BufferId buffer, const Index& offset, std::int64_t constant,
-                                         llvm::Value* condition, llvm::Value* otherwise) {
+llvm::Value* KernelEmitter::load_guarded(ir::BufferId buffer, llvm::Value* pointer, llvm::Value* condition,
+                                         llvm::Value* otherwise) {
   llvm::LLVMContext& context = module_.getContext();
   llvm::BasicBlock* before = b_.GetInsertBlock();
   auto* read = llvm::BasicBlock::Create(context, "read", function_);
   auto* after = llvm::BasicBlock::Create(context, "after", function_);
   b_.CreateCondBr(condition, read, after);
   b_.SetInsertPoint(read);
-  llvm::Value* loaded = load_uniform(buffer, offset, constant);
+  llvm::Value* loaded = load_uniform(buffer, pointer);
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
   llvm::PHINode* result = b_.CreatePHI(loaded->getType(), 2);
@@ -146,31 +158,30 @@ llvm::Value* KernelEmitter::load_guarded(ir::BufferId buffer, const Index& offse
 
 void KernelEmitter::emit_load(const Stmt& s) {
   const ir::Buffer& buffer = kernel_.buffers[s.buffer.index];
-  const ir::Affine affine = offset_of(buffer, s.indices);
-  const Index offset = evaluate(affine, false);
+  const Address address = address_of(s.buffer, s.indices);
   bool varying_condition = false;
   llvm::Value* condition = all_hold(s.conditions, &varying_condition);
   if (condition == nullptr) {
     // A group runs only if some lane does, so an address that all lanes share is good.
-    const bool uniform = offset.is_uniform();
-    llvm::Value* loaded = uniform ? load_uniform(s.buffer, offset, affine.constant)
-                                  : load_lanes(s.buffer, offset, affine.constant, mask_);
+    const bool uniform = address.lanes.is_uniform();
+    llvm::Value* loaded = uniform ? load_uniform(s.buffer, address.pointer)
+                                  : load_lanes(s.buffer, address, mask_);
     return set(s.result, from_memory(loaded, buffer.dtype, !uniform));
   }
   BURIN_CHECK(!s.args.empty(), "a conditional load says what it gives otherwise");
   const Register otherwise = get(s.args[0]);
-  if (offset.is_uniform() && !varying_condition && !otherwise.varying) {
-    llvm::Value* value = load_guarded(s.buffer, offset, affine.constant, condition, storable(otherwise));
+  if (address.lanes.is_uniform() && !varying_condition && !otherwise.varying) {
+    llvm::Value* value = load_guarded(s.buffer, address.pointer, condition, storable(otherwise));
     return set(s.result, from_memory(value, buffer.dtype, false));
   }
   llvm::Value* lanes = varying_condition ? condition : spread(condition);
   llvm::Value* loaded;
-  if (offset.is_uniform()) {
+  if (address.lanes.is_uniform()) {
     llvm::Value* any = b_.CreateOrReduce(combine_masks(mask_, lanes));
     llvm::Value* zero = llvm::Constant::getNullValue(memory_type(buffer.dtype));
-    loaded = spread(load_guarded(s.buffer, offset, affine.constant, any, zero));
+    loaded = spread(load_guarded(s.buffer, address.pointer, any, zero));
   } else {
-    loaded = load_lanes(s.buffer, offset, affine.constant, combine_masks(mask_, lanes));
+    loaded = load_lanes(s.buffer, address, combine_masks(mask_, lanes));
   }
   loaded = b_.CreateSelect(lanes, loaded, storable(spread(otherwise)));
   set(s.result, from_memory(loaded, buffer.dtype, true));
@@ -180,13 +191,11 @@ void KernelEmitter::emit_store(const Stmt& s) {
   const ir::Buffer& buffer = kernel_.buffers[s.buffer.index];
   bool varying_condition = false;
   llvm::Value* condition = all_hold(s.conditions, &varying_condition);
-  const ir::Affine affine = offset_of(buffer, s.indices);
-  const Index offset = evaluate(affine, false);
+  const Address address = address_of(s.buffer, s.indices);
   const Register value = get(s.args[0]);
   if (lanes_ == 1) {
     auto write = [&] {
-      llvm::Value* pointer = address(s.buffer, offset.uniform, affine.constant);
-      annotate(b_.CreateAlignedStore(storable(value), pointer, llvm::Align(size_of(buffer.dtype))), s.buffer);
+      annotate(b_.CreateAlignedStore(storable(value), address.pointer, llvm::Align(size_of(buffer.dtype))), s.buffer);
     };
     if (condition == nullptr) return write();
     llvm::LLVMContext& context = module_.getContext();
@@ -203,8 +212,7 @@ void KernelEmitter::emit_store(const Stmt& s) {
   llvm::Value* mask = combine_masks(mask_, condition);
   llvm::Value* lanes = storable(spread(value));
   // Lanes that write one place do so in order: the last one wins, as in a scatter.
-  const Index spread_out = offset.is_uniform() ? Index{offset.uniform, 0, expand({i64(0)})} : offset;
-  store_lanes(s.buffer, spread_out, affine.constant, lanes, mask);
+  store_lanes(s.buffer, address, lanes, mask);
 }
 
 }  // namespace burin::codegen

@@ -39,12 +39,13 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   llvm::Type* vector = vector_type(element, width);
 
   auto prepare = [&](ir::BufferId buffer, std::span<const ir::Affine> indices) {
-    ir::Affine offset = offset_of(kernel_.buffers[buffer.index], indices);
-    Operand operand{buffer, nullptr, offset.coefficient(s.row), offset.coefficient(s.column), offset.coefficient(s.depth)};
-    for (ir::VarId var : {s.row, s.column, s.depth}) offset = ir::substitute(offset, var, 0);
-    const Index index = evaluate(offset, false);
-    operand.base = address(buffer, index.uniform, offset.constant);
-    return operand;
+    const ir::Affine offset = offset_of(kernel_.buffers[buffer.index], indices);
+    std::vector<ir::Affine> first(indices.begin(), indices.end());
+    for (ir::VarId var : {s.row, s.column, s.depth}) {
+      for (ir::Affine& index : first) index = ir::substitute(index, var, 0);
+    }
+    return Operand{buffer, address_of(buffer, first).pointer, offset.coefficient(s.row), offset.coefficient(s.column),
+                   offset.coefficient(s.depth)};
   };
   const std::array<Operand, 2> operands = {prepare(s.a, s.a_indices), prepare(s.b, s.b_indices)};
 
@@ -83,14 +84,13 @@ void KernelEmitter::emit_mma(const Stmt& s) {
     Register r = widened({stored, dtype, false, false});
     return emit_convert(b_, r.value, dtype, tile.dtype);
   };
-  // One step of k: each distinct piece of an operand is read once.
-  std::array<llvm::Value*, 2> at;
+  // One pointer per operand walks along k.
+  std::array<llvm::PHINode*, 2> at;
   for (std::size_t i = 0; i < 2; ++i) {
-    const Operand& o = operands[i];
-    llvm::Type* stored = memory_type(kernel_.buffers[o.buffer.index].dtype);
-    at[i] = o.per_depth == 0 ? o.base
-                             : b_.CreateInBoundsGEP(stored, o.base, b_.CreateMul(k, i64(o.per_depth), "", false, true));
+    at[i] = b_.CreatePHI(b_.getPtrTy(), 2);
+    at[i]->addIncoming(operands[i].base, enter);
   }
+  // One step of k: each distinct piece of an operand is read once.
   std::array<std::map<std::pair<std::int64_t, std::int64_t>, llvm::Value*>, 2> read;
   auto piece = [&](std::size_t i, std::int64_t r, std::int64_t g) {
     const Operand& o = operands[i];
@@ -100,7 +100,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
     const llvm::Align stored_align(size_of(buffer.dtype));
     llvm::Type* stored = memory_type(buffer.dtype);
     const std::int64_t offset = o.per_row * r + o.per_column * g * width;
-    llvm::Value* pointer = offset == 0 ? at[i] : b_.CreateGEP(stored, at[i], i64(offset));
+    llvm::Value* pointer = offset == 0 ? static_cast<llvm::Value*>(at[i]) : b_.CreateGEP(stored, at[i], i64(offset));
     if (o.per_column == 0) {
       llvm::Value* scalar = annotate(b_.CreateAlignedLoad(stored, pointer, stored_align), o.buffer);
       return known = b_.CreateVectorSplat(static_cast<unsigned>(width), widen(scalar, buffer.dtype));
@@ -135,6 +135,10 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   llvm::Value* next_k = b_.CreateAdd(k, i64(1), "", true, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   k->addIncoming(next_k, latch);
+  for (std::size_t i = 0; i < 2; ++i) {
+    llvm::Type* stored = memory_type(kernel_.buffers[operands[i].buffer.index].dtype);
+    at[i]->addIncoming(b_.CreateGEP(stored, at[i], i64(operands[i].per_depth)), latch);
+  }
   for (std::size_t i = 0; i < count; ++i) sums[i]->addIncoming(next[i], latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next_k, depth.uniform), body, done);
   b_.SetInsertPoint(done);

@@ -75,7 +75,8 @@ class KernelEmitter {
   llvm::Value* i64(std::int64_t value);
 
   // emit_index.cpp
-  Index evaluate(const ir::Affine& affine, bool with_constant = true);
+  /// With `apart`, the constant part is added there instead.
+  Index evaluate(const ir::Affine& affine, std::int64_t* apart = nullptr);
   /// The index in every lane, in i64; a scalar when the block is not vectorised.
   llvm::Value* expand(const Index& index);
   /// i1 (uniform) or a vector of i1: all conditions hold. Null when there are none.
@@ -109,14 +110,18 @@ class KernelEmitter {
   // emit_memory.cpp
   void emit_load(const Stmt& s);
   void emit_store(const Stmt& s);
-  llvm::Value* load_uniform(ir::BufferId buffer, const Index& offset, std::int64_t constant);
-  llvm::Value* load_guarded(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* condition,
-                            llvm::Value* otherwise);
-  llvm::Value* load_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* mask);
-  void store_lanes(ir::BufferId buffer, const Index& offset, std::int64_t constant, llvm::Value* value, llvm::Value* mask);
-  llvm::Value* address(ir::BufferId buffer, llvm::Value* offset, std::int64_t constant);
-  /// The offset in elements; the constant part apart, so that it becomes a displacement.
+  /// Element of lane 0, and how the other lanes lie from there.
+  struct Address {
+    llvm::Value* pointer;
+    Index lanes;  // its uniform part is 0
+  };
+  Address address_of(ir::BufferId buffer, std::span<const ir::Affine> indices);
+  /// In elements; a tile's strides are codegen's own.
   ir::Affine offset_of(const ir::Buffer& buffer, std::span<const ir::Affine> indices) const;
+  llvm::Value* load_uniform(ir::BufferId buffer, llvm::Value* pointer);
+  llvm::Value* load_guarded(ir::BufferId buffer, llvm::Value* pointer, llvm::Value* condition, llvm::Value* otherwise);
+  llvm::Value* load_lanes(ir::BufferId buffer, const Address& address, llvm::Value* mask);
+  void store_lanes(ir::BufferId buffer, const Address& address, llvm::Value* value, llvm::Value* mask);
   llvm::Value* annotate(llvm::Value* access, ir::BufferId buffer);
   llvm::Value* lane_numbers(llvm::Type* integer);
   llvm::Value* combine_masks(llvm::Value* a, llvm::Value* b);

@@ -2,6 +2,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -60,38 +61,53 @@ void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwr
   passes.run(module);
 }
 
+namespace {
+
+/// Skips what costs a third of the backend's time and finds nothing to do: addresses are emitted strength-reduced.
+class WithoutStrengthReduction final : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "Loop Strength Reduction"; }
+};
+
+/// Kernels as an optimised module, with all that it lives in.
+struct Session {
+  Session(std::span<const ir::Kernel* const> kernels, const ir::Target& target, std::vector<std::string>* symbols) {
+    context.setOptPassGate(gate);
+    machine = make_target_machine(target);
+    module = build_module(context, *machine, kernels, target, symbols);
+    optimize(*module, *machine);
+  }
+  std::string file(FileKind kind) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    emit_file(*module, *machine, out, kind);
+    return {bytes.data(), bytes.size()};
+  }
+
+  WithoutStrengthReduction gate;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+};
+
+}  // namespace
+
 std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
                               std::vector<std::string>* symbols) {
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
-  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, symbols);
-  optimize(*module, *machine);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  emit_file(*module, *machine, out, FileKind::object);
-  return {bytes.data(), bytes.size()};
+  return Session(kernels, target, symbols).file(FileKind::object);
 }
 
 std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
-  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, nullptr);
-  optimize(*module, *machine);
+  const Session session(kernels, target, nullptr);
   std::string text;
   llvm::raw_string_ostream out(text);
-  module->print(out, nullptr);
+  session.module->print(out, nullptr);
   return text;
 }
 
 std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  llvm::LLVMContext context;
-  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target);
-  const std::unique_ptr<llvm::Module> module = build_module(context, *machine, kernels, target, nullptr);
-  optimize(*module, *machine);
-  llvm::SmallVector<char, 0> bytes;
-  llvm::raw_svector_ostream out(bytes);
-  emit_file(*module, *machine, out, FileKind::assembly);
-  return {bytes.data(), bytes.size()};
+  return Session(kernels, target, nullptr).file(FileKind::assembly);
 }
 
 std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
