@@ -14,15 +14,7 @@ namespace burin::test {
 ir::Target avx2_target() { return {.isa = ir::Isa::avx2}; }
 ir::Target avx512_target() { return {.isa = ir::Isa::avx512}; }
 
-std::vector<ir::Target> runnable_targets() {
-  std::vector<ir::Target> targets = {avx2_target()};
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    targets.push_back(avx512_target());
-  return targets;
-}
-
-std::string label(const ir::Target& target) { return target.isa == ir::Isa::avx2 ? "avx2" : "avx512"; }
+std::string label(const ir::Target& target) { return std::string(ir::name(target.isa)); }
 
 void run(BurinKernel entry, const ir::Kernel& kernel, std::vector<ir::Literal>& params, runtime::StatusSlot* status) {
   std::vector<void*> pointers;

@@ -8,13 +8,13 @@
 #include "ir/kernel/block_builder.h"
 #include "ir/literal.h"
 #include "runtime/status.h"
+#include "tests/support/machine.h"
 
 namespace burin::test {
 
 ir::Target avx2_target();
 ir::Target avx512_target();
-/// avx2, and avx512 where the machine has it.
-std::vector<ir::Target> runnable_targets();
+/// "avx2", "avx512".
 std::string label(const ir::Target& target);
 
 /// One literal per parameter; those written are changed. Scratch is filled with garbage before the run.
