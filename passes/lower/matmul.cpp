@@ -11,6 +11,8 @@
 namespace burin::passes::lower {
 namespace {
 
+constexpr std::size_t max_unrolled_epilogue = 2;  // ops on the product that are cheap enough to be written once per row
+
 class MatmulEmitter {
  public:
   MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops, const InPlace& in_place)
@@ -55,7 +57,7 @@ class MatmulEmitter {
   std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
   Affine row_block_, column_block_;
   bool pack_ = false, direct_lhs_ = true;
-  BufferId packed_, packed_lhs_, partial_;
+  BufferId packed_, packed_lhs_, partial_, spilled_;
   std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
   std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;
 };
@@ -141,7 +143,17 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
 }
 
 void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column) {
-  b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
+  // Registers are named by constants, so a loop over the tile is written out row by row. What follows the product is written once, over
+  // a copy of the tile in memory, unless it is next to nothing.
+  const bool spill = downstream_.size() > max_unrolled_epilogue;
+  const std::int64_t width = padded(columns);
+  if (spill)
+    b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
+      b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        b_.store(spilled_, {Affine(r, tiles_.columns) + Affine(c)}, b_.load(tile, {Affine(r), Affine(c)}));
+      });
+    });
+  b_.loop("r", 0, {Affine(rows)}, spill ? LoopKind::serial : LoopKind::unroll, 1, [&](VarId r) {
     space_.declare(r, rows);
     b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
       space_.declare(c, columns);
@@ -153,7 +165,7 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
       emitter_->set_hook([&](ValueId v, const Index& at) -> std::optional<ScalarId> {
         if (v != plan_.result) return std::nullopt;
         BURIN_CHECK(emitter_->flat(at) == dot_flat, "an epilogue that reads another element of the product");
-        const ScalarId value = b_.load(tile, {Affine(r), Affine(c)});
+        const ScalarId value = spill ? b_.load(spilled_, {Affine(r, tiles_.columns) + Affine(c)}) : b_.load(tile, {Affine(r), Affine(c)});
         const DType dtype = body_.type(plan_.result).dtype;
         return dtype == plan_.compute ? value : b_.let(Op::convert, {value}, dtype);
       });
@@ -423,6 +435,7 @@ Lowering MatmulEmitter::run() {
   if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride());
   if (loops_.size(Dim::k) > tiles_.depth)
     partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns);
+  if (downstream_.size() > max_unrolled_epilogue) spilled_ = scratch("tile", tiles_.rows * tiles_.columns);
   for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})
     for (std::int64_t columns : {tiles_.column_tiles > 0 ? tiles_.columns : 0, padded(tiles_.rest_columns)})
       if (rows > 0 && columns > 0 && !tile_buffers_.contains({rows, columns}))
