@@ -19,7 +19,7 @@ constexpr std::span<const AttrInfo> without_sentinel(const std::array<AttrInfo, 
   return {all.data(), n - 1};
 }
 
-const OpInfo infos[] = {
+constexpr OpInfo infos[] = {
 #define OP(name, family, arity, results, effect, attributes, meaning) \
   {#name, Family::family, arity, results, Effect::effect, without_sentinel(attributes_##name), meaning},
 #include "ir/ops.def"
