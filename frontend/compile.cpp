@@ -175,8 +175,8 @@ std::int64_t CompiledFunction::peak_bytes() const {
 std::string CompiledFunction::llvm() const { return codegen::emit_llvm(kernels_of(program()), target_); }
 std::string CompiledFunction::assembly() const { return codegen::emit_assembly(kernels_of(program()), target_); }
 #else
-std::string CompiledFunction::llvm() const { ir::fail(ir::Msg::built_without_llvm, "llvm"); }
-std::string CompiledFunction::assembly() const { ir::fail(ir::Msg::built_without_llvm, "assembly"); }
+std::string CompiledFunction::llvm() const { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
+std::string CompiledFunction::assembly() const { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
 #endif
 
 Hash128 compile_key(const ir::Function& f, const CompileOptions& options) {

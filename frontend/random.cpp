@@ -82,8 +82,9 @@ Tensor spread(const Tensor& t, DType dtype, const Shape& shape, const std::sourc
   return broadcast_to({as_dtype(t, dtype), where}, shape);
 }
 
-// Random mantissa bits under the exponent of 1, then shifted and scaled.
-Tensor raw_uniform(const Tensor& key, const Shape& shape, const Tensor& low, const Tensor& high, DType dtype) {
+// Random mantissa bits under the exponent of 1, then shifted and scaled. `exact`: the scaling does not round.
+Tensor raw_uniform(const Tensor& key, const Shape& shape, const Tensor& low, const Tensor& high, DType dtype,
+                   bool exact = true) {
   const int mantissa = mantissa_bits(dtype);
   const DType bits_dtype = unsigned_of(dtype), drawn = mantissa < 8 ? DType::u8 : bits_dtype;
   const int drawn_bits = static_cast<int>(8 * size_of(drawn));
@@ -94,7 +95,20 @@ Tensor raw_uniform(const Tensor& key, const Shape& shape, const Tensor& low, con
   const ir::Literal one_bits(ir::Type{bits_dtype, {}}, one.raw());
   const Tensor filled = emit(Op::bit_or, {kept, constant(ir::Literal::splat(shape, one_bits))});
   const Tensor floats = emit<Op::bitcast>({filled}, {.dtype = dtype}) - 1.0;
-  return maximum(low, floats * (high - low) + low);
+  const Tensor width = high - low;
+  // JAX's numbers come from a fused multiply-add here; f64 gives the same without one.
+  if (dtype == DType::f32 && !exact)
+    return maximum(low, as_dtype(as_dtype(floats, DType::f64) * as_dtype(width, DType::f64) + as_dtype(low, DType::f64), dtype));
+  return maximum(low, floats * width + low);
+}
+
+// Whether u * (high - low) is exact for every u: the width is a power of two.
+bool exact_width(const Tensor& low, const Tensor& high) {
+  const auto &a = detail::Access::node(low), &b = detail::Access::node(high);
+  if (a->kind != detail::Node::Kind::number || b->kind != detail::Node::Kind::number) return false;
+  const auto value = [](const detail::Node& n) { return n.integral ? static_cast<double>(n.integer) : n.floating; };
+  int exponent = 0;
+  return std::frexp(static_cast<double>(static_cast<float>(value(*b)) - static_cast<float>(value(*a))), &exponent) == 0.5;
 }
 
 Tensor raw_normal(const Tensor& key, const Shape& shape, DType dtype) {
@@ -178,7 +192,8 @@ Tensor uniform(const Key& key, const Shape& shape, const Operand& low, const Ope
   OpScope scope("uniform", where);
   check_float("uniform", dtype, where);
   return scope.done(raw_uniform(checked(key, where), shape, spread(low.tensor, dtype, shape, where),
-                                spread(high.tensor, dtype, shape, where), dtype));
+                                spread(high.tensor, dtype, shape, where), dtype,
+                                exact_width(low.tensor, high.tensor)));
 }
 
 Tensor normal(const Key& key, const Shape& shape, DType dtype, Where where) {
@@ -193,7 +208,7 @@ Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high,
   check_float("truncated_normal", dtype, where);
   const Tensor from = spread(low.tensor, dtype, shape, where), to = spread(high.tensor, dtype, shape, where);
   const Tensor root = constant(ir::Type{dtype, shape}, std::sqrt(2.0));
-  const Tensor u = raw_uniform(checked(key, where), shape, erf(from / root), erf(to / root), dtype);
+  const Tensor u = raw_uniform(checked(key, where), shape, erf(from / root), erf(to / root), dtype, false);
   // Rounding must not push a value out of the open interval.
   return scope.done(clip(root * erf_inv(u), next_float(stop_gradient(from), true), next_float(stop_gradient(to), false)));
 }

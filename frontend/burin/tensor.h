@@ -154,7 +154,7 @@ class Tensor {
   template <class T>
     requires std::is_arithmetic_v<T>
   explicit operator T() const {
-    return item<T>();
+    return item<T>(Where{});  // an operator has no default argument; the message names where the value was made
   }
   template <class T>
   T item(Where where = Where::current()) const {

@@ -55,7 +55,8 @@ Tensor matrix_product(const char* name, const Tensor& a, const Tensor& b) {
   if (rb <= 2) return product(p, {}, {}, range(a_axis, a_axis + 1), range(b_axis, b_axis + 1));
   if (ra == 1) {  // a row for each batch of b
     const std::size_t batch = rb - 2;
-    Ints shape(b.shape().begin(), b.shape().begin() + static_cast<std::ptrdiff_t>(batch));
+    Ints shape;
+    for (std::size_t i = 0; i < batch; ++i) shape.push_back(b.shape()[i]);
     shape.push_back(a.shape()[0]);
     p.a = emit<Op::broadcast>({p.a}, {.shape = shape, .dims = range(batch, batch + 1)}, p.weak);
     return product(p, range(0, batch), range(0, batch), range(batch, batch + 1), range(batch, batch + 1));

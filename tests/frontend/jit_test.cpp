@@ -1,0 +1,210 @@
+#include "tests/frontend/expect.h"
+
+#include <cstdlib>
+#include <memory>
+
+namespace burin {
+namespace {
+
+using test::error_text;
+using test::expect_values;
+
+struct Params {
+  Tensor w, b;
+  BURIN_TREE(w, b)
+};
+
+// Lines that Burin logs during its life.
+class Log {
+ public:
+  Log() {
+    Runtime r;
+    r.log = [this](std::string_view line) { lines.emplace_back(line); };
+    set_runtime(r);
+  }
+  ~Log() { set_runtime({}); }
+  std::vector<std::string> lines;
+};
+
+std::int64_t traces() { return jit_statistics().traces; }
+
+TEST(Jit, TracesOncePerStructure) {
+  const auto f = jit([](Params p, Tensor x, int n) { return p.w * x + p.b * n; });
+  const Params p{ones({2}), ones({2})};
+  const auto start = traces();
+  expect_values(f(p, 3, 2), {5, 5});  // a number for a Tensor parameter is traced
+  expect_values(f(p, 4, 2), {6, 6});
+  EXPECT_EQ(traces(), start + 1);
+  expect_values(f(p, 4, 3), {7, 7});  // another static number
+  EXPECT_EQ(traces(), start + 2);
+  (void)f({ones({3}), ones({3})}, 4, 3);  // another shape
+  EXPECT_EQ(traces(), start + 3);
+  (void)f({ones({2}), ones({2}, f64)}, 4, 3);  // another dtype
+  EXPECT_EQ(traces(), start + 4);
+  expect_values(f(p, 5, 2), {7, 7});
+  EXPECT_EQ(traces(), start + 4);
+}
+
+TEST(Jit, SharesCompiledProgramsBetweenFunctions) {
+  (void)jit([](Tensor x) { return x * 3 + 1; })(ones({7, 3}));
+  const auto compiles = jit_statistics().compiles;
+  (void)jit([](Tensor y) { return y * 3 + 1; })(ones({7, 3}));
+  EXPECT_EQ(jit_statistics().compiles, compiles);
+}
+
+TEST(Jit, UnjittedOpsCompileOnce) {
+  const auto run = [] { return nn::rms_norm(ones({4, 6}) * 2.5, ones({6})) / 3; };
+  (void)run();
+  const auto compiles = jit_statistics().compiles;
+  (void)run();
+  (void)(ones({4, 6}) * 7.25);  // the number is data
+  EXPECT_EQ(jit_statistics().compiles, compiles);
+}
+
+TEST(Jit, TakesFunctionsPointersAndMoveOnlyLambdas) {
+  const auto owned = jit([p = std::make_unique<double>(2.0)](Tensor x) { return x * *p; });
+  expect_values(owned(ones({2})), {2, 2});
+  Tensor (*pointer)(const Tensor&) = [](const Tensor& x) { return x + 1; };
+  expect_values(jit(pointer)(ones({1})), {2});
+  expect_values(jit([](auto x, auto n) { return x * n; })(ones({1}), 4), {4});
+  const Jit<Tensor(Tensor)> member = jit([](Tensor x) { return -x; });
+  expect_values(member(1), {-1});
+  expect_values(jit([](Tensor x) { return jit([](Tensor y) { return y * 2; })(x) + 1; })(ones({1})), {3});
+}
+
+TEST(Jit, CapturesAreHiddenInputsAsOfTheTrace) {
+  Tensor scale = tensor({2.0});
+  const auto f = jit([&](Tensor x) { return x * scale; });
+  expect_values(f(ones({1})), {2});
+  scale = tensor({5.0});
+  expect_values(f(ones({1})), {2});
+  Log log;
+  setenv("BURIN_CHECK_CAPTURES", "1", 1);
+  expect_values(f(ones({1})), {2});
+  unsetenv("BURIN_CHECK_CAPTURES");
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_NE(log.lines[0].find("captured value 0, f32[1], has changed since the trace"), std::string::npos) << log.lines[0];
+}
+
+TEST(Jit, ChangedLinesAreFoundToo) {
+  int n = 2;
+  const int line = __LINE__ + 1;
+  const auto f = jit([&](Tensor x) { return n == 2 ? x + 1 : x * 2; });
+  (void)f(ones({1}));
+  n = 3;
+  Log log;
+  setenv("BURIN_CHECK_CAPTURES", "1", 1);
+  (void)f(ones({1}));
+  unsetenv("BURIN_CHECK_CAPTURES");
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_NE(log.lines[0].find("traces differently now, from jit_test.cpp:" + std::to_string(line) + " on"), std::string::npos) << log.lines[0];
+}
+
+TEST(Jit, ExplainsRecompilesAndLogsThem) {
+  const int line = __LINE__ + 1;
+  const auto f = jit([](Params p) { return p.w + p.b; });
+  (void)f({ones({2}), ones({2})});
+  Log log;
+  setenv("BURIN_EXPLAIN_RECOMPILES", "1", 1);
+  setenv("BURIN_LOG_COMPILES", "1", 1);
+  (void)f({ones({2}), ones({1})});
+  unsetenv("BURIN_EXPLAIN_RECOMPILES");
+  unsetenv("BURIN_LOG_COMPILES");
+  ASSERT_EQ(log.lines.size(), 2u);
+  EXPECT_NE(log.lines[0].find("compiles again: b f32[1], before b f32[2]"), std::string::npos) << log.lines[0];
+  EXPECT_NE(log.lines[1].find("burin: compiled jit (jit_test.cpp:" + std::to_string(line) + "): "), std::string::npos) << log.lines[1];
+}
+
+TEST(Jit, NamesAStaticNumberThatCompilesOftenOnce) {
+  const auto f = jit([](Tensor x, int step) { return x * step; });
+  Log log;
+  for (int i = 0; i < 12; ++i) (void)f(ones({1}), i);
+  ASSERT_EQ(log.lines.size(), 1u);
+  EXPECT_NE(log.lines[0].find("argument 1 (integer) is static and has compiled 8 times; pass a Tensor"), std::string::npos) << log.lines[0];
+}
+
+TEST(Jit, WeakTypesSurviveCalls) {
+  const auto count = jit([](Tensor n) { return n + 1; });
+  Tensor n = 0;
+  const auto start = traces();
+  for (int i = 0; i < 3; ++i) n = count(n);
+  EXPECT_EQ(int(n), 3);
+  EXPECT_TRUE(n.weak());
+  EXPECT_EQ(traces(), start + 1);
+}
+
+TEST(Jit, ShowsItsStages) {
+  const auto f = jit([](Params p) { return p.w * 2 + p.b; });
+  const std::string text = f.lower({abstract_tensor({3}), abstract_tensor({3})}).text();
+  EXPECT_NE(text.find("func @main("), std::string::npos) << text;
+  EXPECT_NE(text.find("%w: f32[3]"), std::string::npos) << text;
+  EXPECT_NE(text.find("= mul "), std::string::npos) << text;
+  const auto shapes = eval_shape([](Tensor x) { return std::pair{x.sum(0), matmul(x, x)}; })(abstract_tensor({4, 4}, bf16));
+  EXPECT_EQ(shapes.first.shape(), Shape{4});
+  EXPECT_EQ(shapes.second.dtype(), bf16);
+}
+
+TEST(Jit, StaticResultsAreKept) {
+  const auto f = jit([](Tensor x) { return std::tuple{x, 7, std::string("s"), std::vector{x, x}}; });
+  for (int i = 0; i < 2; ++i) {
+    const auto [x, n, s, list] = f(ones({1}));
+    EXPECT_EQ(n, 7);
+    EXPECT_EQ(s, "s");
+    EXPECT_EQ(list.size(), 2u);
+  }
+}
+
+class Backends : public testing::TestWithParam<const char*> {
+ public:
+  Backends() : before_(std::getenv("BURIN_BACKEND")) { setenv("BURIN_BACKEND", GetParam(), 1); }
+  ~Backends() override { setenv("BURIN_BACKEND", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST_P(Backends, DonationNeverChangesWhatOthersHold) {
+  const auto step = jit([](Params p, Tensor x) { return Params{p.w - x, p.b * 2}; }, {.donate = {0}});
+  Params p{tensor({1.0, 2.0}), tensor({3.0, 4.0})};
+  const Tensor kept = p.w;  // a second holder of the same bytes
+  p = step(p, tensor({1.0, 1.0}));
+  expect_values(p.w, {0, 1});
+  expect_values(p.b, {6, 8});
+  expect_values(kept, {1, 2});
+  for (int i = 0; i < 3; ++i) p = step(p, tensor({1.0, 1.0}));
+  expect_values(p.w, {-3, -2});
+  expect_values(p.b, {48, 64});
+}
+
+TEST_P(Backends, ADonatedArgumentIsGone) {
+  const auto step = jit([](Tensor p) { return p + 1; }, {.donate = {0}});
+  const Tensor p = tensor({1.0, 2.0, 3.0, 4.0}), next = step(p);
+  expect_values(next, {2, 3, 4, 5});
+  const std::string text = error_text([&] { (void)(p + 1); });
+  if (std::string(GetParam()) == "machine")  // the others give results memory of their own
+    EXPECT_EQ(text.find("a tensor, f32[4], is used that was donated to the function jitted at jit_test.cpp:"), 0u) << text;
+  else
+    EXPECT_EQ(text, "no error");
+}
+
+TEST_P(Backends, ACallThatThrowsLeavesDonatedArguments) {
+  const auto step = jit([](Tensor p, Tensor ids) { return p + p[ids].sum(); }, {.donate = {0}});
+  Tensor p = tensor({1.0, 2.0, 3.0});
+  EXPECT_NE(error_text([&] { (void)step(p, tensor({0, 3})); }).find("index 3 is out of range"), std::string::npos);
+  expect_values(p, {1, 2, 3});
+  p = step(p, tensor({0, 2}));
+  expect_values(p, {5, 6, 7});
+}
+
+TEST_P(Backends, ErrorsOfEqualProgramsNameTheirOwnLines) {
+  const Tensor v = ones({3}), bad = tensor({5});
+  EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
+  EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
+}
+
+constexpr const char* backends[] = {"evaluator", "interpreter", "machine"};
+INSTANTIATE_TEST_SUITE_P(Jit, Backends, testing::ValuesIn(backends, backends + (BURIN_WITH_LLVM ? 3 : 2)),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+}  // namespace
+}  // namespace burin

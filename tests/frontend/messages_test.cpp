@@ -1,0 +1,194 @@
+// What users read when they are wrong, word for word.
+#include <burin/npy.h>
+#include <burin/optim.h>
+#include <burin/testing.h>
+
+#include <cstdlib>
+
+#include "tests/frontend/expect.h"
+
+namespace burin {
+namespace {
+
+using test::error_text;
+
+#define EXPECT_MESSAGE(expression, text) EXPECT_EQ(error_text([&] { (void)(expression); }), text)
+
+const Tensor x = ones({2, 3, 4}), m = ones({3, 4}), v = ones({3});
+
+TEST(Messages, NameTheCallersLineAndScope) {
+  std::string text;
+  {
+    named_scope outer("block0");
+    named_scope inner("attn");
+    try {
+      (void)matmul(ones({8, 64}), ones({32, 16}));
+    } catch (const Error& error) {
+      text = error.what();
+    }
+  }
+  EXPECT_EQ(text,
+            "matmul: contracting sizes differ: lhs f32[8,64] axis 1 is 64, rhs f32[32,16] axis 0 is 32 "
+            "(messages_test.cpp:25, in block0/attn)");
+}
+
+TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
+  std::string text;
+  try {
+    (void)nn::rms_norm(x, ones({5}));
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  EXPECT_EQ(text, "mul: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5 (messages_test.cpp:38, in rms_norm)");
+}
+
+TEST(Messages, OfTensors) {
+  const Tensor none;
+  EXPECT_MESSAGE(none.shape(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE(none + 1, "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE(m.shape<3>(), "shape: expected 3 axes, found f32[3,4], which has 2");
+  EXPECT_MESSAGE(float(m), "item: expected one element, found f32[3,4]");
+  EXPECT_MESSAGE(m.data<double>(), "data: expected elements of f64, found f32[3,4]");
+  EXPECT_MESSAGE(tensor({{1, 2}, {3}}), "tensor: the inner lists have different lengths");
+  EXPECT_MESSAGE(tensor(std::vector<float>{1, 2}, Shape{3}), "tensor: 2 elements do not fill the shape [3], which has 3");
+  EXPECT_MESSAGE(arange(3) + 5'000'000'000, "the number 5000000000 does not fit i32");
+  EXPECT_MESSAGE(tensor({1, 2}).astype(u8) * 300, "the number 300 does not fit u8");
+  EXPECT_MESSAGE(abstract_tensor({2}).to_vector<float>(),
+                 "an abstract_tensor, f32[2], has no elements: it serves lower and eval_shape only");
+}
+
+TEST(Messages, OfTracedValues) {
+  const auto branches = [](Tensor a) { return float(a.sum()) > 0 ? a : -a; };
+  EXPECT_MESSAGE(jit(branches)(v),
+                 "a traced value (f32[], made at messages_test.cpp:61) has no elements while tracing: use `where` instead of "
+                 "`if`, return it from the traced function, or pass it as a C++ number to make it static");
+  Tensor leaked;
+  (void)jit([&](Tensor a) { return leaked = a * 2, a; })(v);
+  EXPECT_MESSAGE(leaked + 1,
+                 "a traced value (f32[3], made at messages_test.cpp:66) is used after its trace ended: return it from the "
+                 "traced function instead of keeping it");
+}
+
+TEST(Messages, OfShapes) {
+  EXPECT_MESSAGE(x + ones({5}), "add: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5");
+  EXPECT_MESSAGE(sum(x, 3), "sum: axis 3 is out of range for f32[2,3,4], which has 3 axes");
+  EXPECT_MESSAGE(sum(x, {1, -2}), "sum: axis 1 of f32[2,3,4] is named twice");
+  EXPECT_MESSAGE(max(zeros({2, 0}), 1), "max: axis 1 of f32[2,0] is empty: there is no such element");
+  EXPECT_MESSAGE(argmax(zeros({0})), "argmax: axis 0 of f32[0] is empty: there is no such element");
+  EXPECT_MESSAGE(matmul(ones({2, 3, 4}), ones({5, 4, 2})),
+                 "matmul: batch axes of f32[2,3,4] and f32[5,4,2] do not broadcast: 2 and 5");
+  EXPECT_MESSAGE(matmul(Tensor(1.0), v), "matmul: expected at least one axis on both sides, found f32[] and f32[3]");
+  EXPECT_MESSAGE(einsum("ij,jk", m, m), "einsum: `ij,jk`: there is no ->");
+  EXPECT_MESSAGE(einsum("ij,jk->ik", m, m),
+                 "einsum: `ij,jk->ik`: label j: its axis of f32[3,4] is 4, that of f32[3,4] is 3");
+  EXPECT_MESSAGE(m.reshape({-1, -1}), "reshape: [-1,-1] has more than one extent that is left open, or a negative one");
+  EXPECT_MESSAGE(m.reshape({5, -1}), "reshape: f32[3,4] has 12 elements, which do not fit [5,-1]");
+  EXPECT_MESSAGE(m.transpose({0}), "transpose: 1 axes that are no permutation of those of f32[3,4], which has 2");
+  EXPECT_MESSAGE(tril(v), "tril: expected at least two axes, found f32[3]");
+  EXPECT_MESSAGE(m.squeeze(0), "squeeze: axis 0 of f32[3,4] has extent 3, not 1");
+  EXPECT_MESSAGE(broadcast_to(m, {3, 5}), "broadcast_to: f32[3,4] does not broadcast to [3,5]");
+  EXPECT_MESSAGE(concatenate({}), "concatenate: expected at least one tensor");
+  EXPECT_MESSAGE(stack({m, v}), "stack: shapes differ: part 0 is f32[3,4], part 1 is f32[3]");
+  EXPECT_MESSAGE(split(v, 2), "split: axis 0 of f32[3] does not divide into 2 equal parts");
+  EXPECT_MESSAGE(pad(m, {1, 1, 1}, 0), "pad: 3 numbers for f32[3,4], which has 2 axes");
+  EXPECT_MESSAGE(arange(0, 3, 0), "arange: the step is 0");
+}
+
+TEST(Messages, OfIndices) {
+  EXPECT_MESSAGE(ones({16, 64})[first(17)], "slice: stop 17 is past axis 0 of f32[16,64]");
+  EXPECT_MESSAGE(v[slice(5, std::nullopt)], "slice: start 5 is past axis 0 of f32[3]");
+  EXPECT_MESSAGE(v[slice(0, 2, 0)], "slice: the step for axis 0 of f32[3] is 0");
+  EXPECT_MESSAGE(v[3], "index 3 is out of range for axis 0 of f32[3]");
+  EXPECT_MESSAGE((v[{0, 0}]), "2 indices for f32[3], which has 1 axes");
+  EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "more than one ellipsis in an index");
+  EXPECT_MESSAGE(v[v > 0],
+                 "index: a mask, bool[3], is no index, as the shape would depend on its elements: use `where`");
+  EXPECT_MESSAGE(v[v], "index: expected integer indices, found f32[3]");
+  EXPECT_MESSAGE((v.at({newaxis, arange(2)}).set(0)), "at: newaxis together with index tensors or steps names nothing to write to");
+  EXPECT_MESSAGE(take_along_axis(m, arange(3), 1),
+                 "take_along_axis: ids i32[3] and x f32[3,4] have different ranks");
+  EXPECT_MESSAGE(take_along_axis(m, zeros({2, 4}, i32), 1),
+                 "take_along_axis: axis 0 of ids i32[2,4] is 2, of x f32[3,4] it is 3");
+  EXPECT_MESSAGE(segment_sum(m, arange(2), 2),
+                 "segment_sum: expected one segment id per row, found ids i32[2] for x f32[3,4]");
+  const std::string text = error_text([] { (void)v[tensor({1, 7})]; });
+  EXPECT_NE(text.find("index 7 is out of range for axis 0 of f32[3]"), std::string::npos) << text;
+}
+
+struct Params {
+  Tensor position_embedding, count;
+  BURIN_TREE(position_embedding, count)
+};
+
+TEST(Messages, OfTreesNameTheLeaf) {
+  const Params p{ones({16, 4}), zeros({}, i32)};
+  EXPECT_MESSAGE(jit([](Params q) { return q.position_embedding[first(17)]; })(p),
+                 "slice: stop 17 is past axis 0 of f32[16,4], position_embedding");
+  EXPECT_MESSAGE(jit([](Params q) { return q.count; })(Params{}), "jit: argument leaf `position_embedding` was never given a value");
+  EXPECT_MESSAGE(jit([](Tensor) { return Params{}; })(v), "jit: result leaf `position_embedding` was never given a value");
+  EXPECT_MESSAGE(grad([](Params q) { return q.position_embedding.sum(); })(Params{}), "grad: argument leaf `position_embedding` was never given a value");
+  EXPECT_MESSAGE(vjp([](Tensor) { return Params{}; }, v), "vjp: result leaf `position_embedding` was never given a value");
+  EXPECT_MESSAGE(tree::unflatten(p, {v}), "tree::unflatten: expected 2 leaves, found 1");
+  const std::vector<Params> one{p}, two{p, p};
+  EXPECT_MESSAGE(tree::map([](Tensor a, Tensor) { return a; }, one, two),
+                 "tree::map: the trees differ: the first has 1 element at ``, tree 2 has 2 elements at ``");
+}
+
+TEST(Messages, OfGradients) {
+  EXPECT_MESSAGE(grad([](Tensor a) { return a * 2; })(v), "grad: expected a float of rank 0 as the loss, found f32[3]");
+  EXPECT_MESSAGE(grad([](Tensor a) { return a.sum().astype(f32); })(arange(3)), "grad: no float to differentiate: `arg0, i32[3]`");
+  const Params g = grad([](Params q) { return q.position_embedding.sum(); })(Params{m, zeros({}, i32)});
+  EXPECT_MESSAGE(g.count + 1, "`count` is i32[] and has no gradient: only floats have one");
+  EXPECT_MESSAGE(jvp([](Tensor a) { return a; }, v, m), "jvp: the tangent of `arg0` must be like f32[3], found f32[3,4]");
+  EXPECT_MESSAGE(vjp([](Tensor a) { return a; }, v).second(m), "vjp: the cotangent of result `` must be like f32[3], found f32[3,4]");
+  EXPECT_MESSAGE(vmap([](Tensor a) { return a; })(Tensor(1.0)), "vmap: `arg0`, f32[], has no axis 0 to map over");
+  EXPECT_MESSAGE(vmap([](Tensor a, Tensor b) { return a + b; })(v, ones({2})), "vmap: mapped axes differ: `arg0` has 3, `arg1` has 2");
+  EXPECT_MESSAGE(vmap([](Tensor a) { return a; }, {.in_axes = {unmapped}})(v), "vmap: no argument is mapped, so the number of elements is unknown");
+}
+
+TEST(Messages, OfCustomDerivatives) {
+  const auto twice = [](Tensor a) { return a * 2; };
+  const auto forward = [](Tensor a) { return std::pair{a * 2, a}; };
+  const auto captures = [&](Tensor a) {
+    return custom_vjp([&](Tensor b) { return b * a; }, [](Tensor b) { return std::pair{b, b}; }, [](Tensor, Tensor ct) { return ct; })(a).sum();
+  };
+  EXPECT_MESSAGE(grad(captures)(v),
+                 "custom_vjp: the function captures a traced value (arg0, f32[3], made at an unknown line): pass it as an "
+                 "argument, else its derivative would be lost");
+  const auto narrow = custom_vjp(twice, forward, [](Tensor, Tensor ct) { return ct[0]; });
+  EXPECT_MESSAGE(narrow(v), "custom_vjp: backward: `arg0` must be like f32[3], found f32[]");
+  const auto nothing = custom_vjp(twice, forward, [](Tensor, Tensor) { return Tensor(); });
+  EXPECT_MESSAGE(nothing(v), "custom_vjp: backward: the cotangent of `arg0`, f32[3], has no value");
+  const auto many = custom_vjp([](std::vector<Tensor> a) { return a[0]; }, [](std::vector<Tensor> a) { return std::pair{a[0], a[0]}; }, [](Tensor, Tensor ct) { return std::vector{ct, ct}; });
+  EXPECT_MESSAGE(many({v}), "custom_vjp: backward: expected a cotangent for each of 1 leaves, found 2");
+}
+
+TEST(Messages, OfRandomNumbers) {
+  const Key key = random::key(0);
+  EXPECT_MESSAGE(random::normal(Key(v), {2}), "random: expected a key, u32[2], found f32[3]");
+  EXPECT_MESSAGE(random::bits(key, {2}, f32), "random::bits: expected u8, u16, u32 or u64, found f32");
+  EXPECT_MESSAGE(random::split(key, -1), "random::split: expected a number of keys >= 0, found -1");
+  EXPECT_MESSAGE(random::fold_in(key, v), "random::fold_in: expected an integer of rank 0, found f32[3]");
+  EXPECT_MESSAGE(random::categorical(key, m, -1, Shape{5}), "random::categorical: the shape [5] does not end in the batch axes of the logits f32[3,4]");
+  EXPECT_MESSAGE(random::permutation(key, Tensor(1.0)), "random::permutation: expected at least one axis, found rank 0");
+}
+
+TEST(Messages, OfTestingFunctions) {
+  EXPECT_NE(error_text([&] { check_grads([&](Tensor a) { return stop_gradient(a) * a; }, {.order = 1})(v); }).find("check_grads: order 1, forward mode: expected "), std::string::npos);
+  EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return a[0]; })(v), "compare: result: shapes or dtypes differ: [3] and []");
+  EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return std::pair{a, a}; })(v), "compare: the functions have 1 and 2 results");
+}
+
+TEST(Messages, OfTheEnvironment) {
+  const std::string before = std::getenv("BURIN_BACKEND");
+  setenv("BURIN_BACKEND", "gpu", 1);
+  const std::string text = error_text([] { (void)(v * 3); });
+  setenv("BURIN_BACKEND", "evaluator", 1);
+  EXPECT_EQ(text.find("unknown backend `gpu`, expected one of "), 0u) << text;
+  const Compiled compiled = jit([](Tensor a) { return a + 1; }).lower(v).compile();
+  EXPECT_MESSAGE(compiled.kernels(), "the evaluator runs functions as traced: there is no program to look at");
+  setenv("BURIN_BACKEND", before.c_str(), 1);
+}
+
+}  // namespace
+}  // namespace burin
