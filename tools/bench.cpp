@@ -1,0 +1,48 @@
+// burin-bench: times one item and prints a JSON line with the times and check values that prove the work was done.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <burin/burin.h>
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tools/bench/items.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Times Burin on one item and prints a JSON line: item, system, median_s, min_s, compile_s, check.\nItems: " + bench::known_items()};
+  std::vector<std::string> names;
+  int reps = 5, threads = 0;
+  app.add_option("item", names, "what to time")->required();
+  app.add_option("--reps", reps, "timed repetitions")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", threads, "worker threads; 0: one per core")->check(CLI::NonNegativeNumber)->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  try {
+    for (const std::string& name : names) {
+      bench::Item item = bench::make_item(name, threads);
+      item.run();
+      item.run();
+      std::vector<double> times;
+      for (int i = 0; i < reps; ++i) {
+        const auto start = std::chrono::steady_clock::now();
+        item.run();
+        times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::sort(times.begin(), times.end());
+      const std::size_t n = times.size();
+      const double median = n % 2 == 1 ? times[n / 2] : 0.5 * (times[n / 2 - 1] + times[n / 2]);
+      std::vector<double> check = item.check_before;
+      for (double value : item.check_after()) check.push_back(value);
+      const nlohmann::ordered_json line = {{"item", name}, {"system", std::string("burin ") + std::string(burin::version())},
+                                           {"median_s", median}, {"min_s", times.front()}, {"compile_s", item.compile_seconds}, {"check", check}};
+      std::cout << line.dump() << std::endl;
+    }
+  } catch (const std::exception& error) {
+    std::cerr << "burin-bench: " << error.what() << '\n';
+    return 1;
+  }
+  return 0;
+}
