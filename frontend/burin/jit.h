@@ -153,12 +153,20 @@ class Jit<R(A...)> {
                 "burin: jit: the result is no tree: put BURIN_TREE(all, data, members) into the struct");
 
  public:
+  using Signature = R(A...);
   Jit() = default;
   template <class F>
   Jit(F f, JitOptions options, std::source_location where)
       : f_(std::make_shared<Holder<F>>(std::move(f))), core_(detail::make_jit_core(std::move(options), where)) {}
 
   R operator()(const A&... args) const { return detail::call_jit<R>(*core_, *f_, args...); }
+  template <class... B>
+    requires(sizeof...(B) != sizeof...(A))
+  R operator()(const B&... args) const {
+    static_assert(sizeof...(B) == sizeof...(A),
+                  "burin: a jitted function takes all its parameters: default arguments are lost, wrap it in a lambda");
+    return (*this)(args...);
+  }
   /// The traced function for arguments like these, which may be abstract_tensors.
   Lowered lower(const A&... args) const { return detail::lower_jit<R>(*core_, *f_, args...); }
 

@@ -24,6 +24,17 @@ class Key {
   Tensor data_;
 };
 
+#define BURIN_KEYS_TAKE_NO(op)                                                                                      \
+  template <class T>                                                                                                \
+  void operator op(const Key&, const T&) {                                                                          \
+    static_assert(sizeof(T) == 0, "burin: keys take no arithmetic: use random::split(key) or random::fold_in(key, n)"); \
+  }
+BURIN_KEYS_TAKE_NO(+)
+BURIN_KEYS_TAKE_NO(-)
+BURIN_KEYS_TAKE_NO(*)
+BURIN_KEYS_TAKE_NO(/)
+#undef BURIN_KEYS_TAKE_NO
+
 /// Several keys: keys[i], keys[-1].
 class Keys {
  public:

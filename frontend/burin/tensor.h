@@ -126,9 +126,13 @@ class Tensor {
   }
   Tensor(const Tensor&) = default;
   Tensor(Tensor&&) noexcept = default;
-  // Only lvalues are assigned to: x[0] = y would change a temporary. Write x = x.at(0).set(y).
   Tensor& operator=(const Tensor&) & = default;
   Tensor& operator=(Tensor&&) & noexcept = default;
+  /// Only lvalues are assigned to.
+  template <class T>
+  void operator=(const T&) && {
+    static_assert(sizeof(T) == 0, "burin: x[i] = y would change a temporary: write x = x.at(i).set(y)");
+  }
 
   /// False for a Tensor that was never given a value.
   bool defined() const { return node_ != nullptr; }
@@ -182,7 +186,10 @@ class Tensor {
     return {static_cast<const T*>(raw(detail::dtype_of<T>(), where)), static_cast<std::size_t>(size())};
   }
   template <class T>
-  std::span<const T> data(Where = Where::current()) const&& = delete;  // the bytes would die with the temporary
+  std::span<const T> data(Where = Where::current()) const&& {
+    static_assert(sizeof(T) == 0, "burin: the elements die with the temporary: give the tensor a name, then take its data()");
+    return {};
+  }
 
   // ---- methods; each is the op of the same name in ops.h ------------------------------------------------------------
   /// x[0], x[-1], x[ids], x[first(n)], x[slice(a, b, step)], x[{all, ids}], x[{ellipsis, newaxis}].

@@ -64,9 +64,13 @@ BURIN_MEMBER_SIGNATURE(const noexcept)
 #undef BURIN_MEMBER_SIGNATURE
 template <class F>
 concept HasOneCallOperator = requires { &F::operator(); };
+template <class R, class... A>
+struct SignatureOf<R(A...)> : KnownSignature<R, A...> {};
 template <class F>
 auto signature() {
-  if constexpr (HasOneCallOperator<F>)
+  if constexpr (requires { typename F::Signature; })
+    return SignatureOf<typename F::Signature>{};
+  else if constexpr (HasOneCallOperator<F>)
     return SignatureOf<decltype(&F::operator())>{};
   else
     return SignatureOf<F>{};

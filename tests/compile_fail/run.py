@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Programs that must not compile, and the first error that each compiler must print for them.
+
+usage: run.py SOURCE_DIR COMPILER...
+
+Each .cpp beside this script starts with `// expect g++: REGEX` and `// expect clang: REGEX`; the pattern must match the first
+`error:` line. A control program, which differs in nothing but that it is right, must compile. Compilers that are not
+installed are skipped, by name.
+"""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+CONTROL = "#include <burin/burin.h>\nburin::Tensor f(burin::Tensor x) { return x.at(0).set(burin::sqrt(x[0])); }\n"
+
+
+def compile_text(compiler, root, text):
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-I", root, "-I", os.path.join(root, "frontend"), "-x", "c++", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return done.returncode, done.stderr
+
+
+def check(compiler, root, path):
+    with open(path) as source:
+        text = source.read()
+    expected = re.search(rf"// expect {'clang' if 'clang' in compiler else 'g[+][+]'}: (.*)", text)[1]
+    status, output = compile_text(compiler, root, text)
+    if status == 0:
+        return "compiles"
+    first = next((line for line in output.splitlines() if "error:" in line), output)
+    return None if re.search(expected, first) else f"expected /{expected}/, found: {first}"
+
+
+def main():
+    root, compilers = sys.argv[1], sys.argv[2:]
+    failures = 0
+    for compiler in compilers:
+        if not shutil.which(compiler):
+            print(f"skipped: {compiler} is not installed")
+            continue
+        status, output = compile_text(compiler, root, CONTROL)
+        if status != 0:
+            print(f"FAIL {compiler}: the control program does not compile:\n{output}")
+            failures += 1
+        for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*.cpp"))):
+            problem = check(compiler, root, path)
+            print(f"{'FAIL' if problem else 'ok  '} {compiler} {os.path.basename(path)}{': ' + problem if problem else ''}")
+            failures += problem is not None
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
