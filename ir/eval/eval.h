@@ -14,8 +14,8 @@ std::vector<Literal> evaluate(const Function& f, std::span<const Literal> args);
 std::vector<Literal> evaluate_op(Op op, std::span<const Literal> operands, std::span<const AttrValue> attributes,
                                  std::span<const Type> result_types, std::string_view where = "");
 
-/// One element of an elementwise or compare op: operands are elements of `operand_dtype` (select, convert, bitcast: see ops.def),
-/// the result is rounded once to `result_dtype`. Floats travel as double, integers and bools as int64 bits.
+/// One element of an elementwise or compare op, rounded once to `result_dtype`. Floats travel as double (a signaling NaN
+/// becomes a quiet one), integers and bools as 64 bits.
 struct Scalar {
   DType dtype = DType::f32;
   double f = 0;         // value when dtype is a float

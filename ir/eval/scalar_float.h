@@ -1,6 +1,6 @@
 // The elementwise ops on floats. `exact` rules are computed in N = float (f32 and half types) or double, where IEEE 754
-// rounds each operation once; `wide` rules in W = double (f32 and half types) or long double (f64), and the caller rounds
-// the outcome once to the dtype. Written with the C library alone: nothing here is shared with generated code.
+// rounds each operation once; `wide` rules in W = double (f32 and half types) or long double (f64), and the caller
+// rounds the outcome once to the dtype. Written with the C library alone: nothing here is shared with generated code.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 
 namespace burin::ir::eval::floats {
 
-// ---- exactly rounded -------------------------------------------------------------------------------------------------
+// ---- exactly rounded ------------------------------------------------------------------------------------------------
 template <class N> N exact(Tag<Op::neg>, N x) { return -x; }
 template <class N> N exact(Tag<Op::abs>, N x) { return std::fabs(x); }
 template <class N> N exact(Tag<Op::sign>, N x) { return x > 0 ? N(1) : x < 0 ? N(-1) : x; }
@@ -53,7 +53,7 @@ template <class N> bool exact(Tag<Op::le>, N x, N y) { return x <= y; }
 template <class N> bool exact(Tag<Op::gt>, N x, N y) { return x > y; }
 template <class N> bool exact(Tag<Op::ge>, N x, N y) { return x >= y; }
 
-// ---- rounded once from a wider type ----------------------------------------------------------------------------------
+// ---- rounded once from a wider type ---------------------------------------------------------------------------------
 template <class W> W wide(Tag<Op::rsqrt>, W x) { return 1 / std::sqrt(x); }
 template <class W> W wide(Tag<Op::cbrt>, W x) { return std::cbrt(x); }
 template <class W> W wide(Tag<Op::exp>, W x) { return std::exp(x); }
@@ -80,9 +80,10 @@ template <class W> W wide(Tag<Op::atanh>, W x) { return std::atanh(x); }
 template <class W> W wide(Tag<Op::pow>, W x, W y) { return std::pow(x, y); }
 template <class W> W wide(Tag<Op::atan2>, W y, W x) { return std::atan2(y, x); }
 
-// Newton's method in long double. Below one half on erf(y) = a, which is concave: from the left, where erf(y) <= 2y/sqrt(pi)
-// puts the start, every step falls short of the root. Above on log(erfc(y)) = log(1 - a), concave and falling: from the
-// right, where erfc(y) <= exp(-y^2) puts the start. 1 - a is exact there, so that nothing is lost close to 1.
+// Newton's method in long double. Below one half on erf(y) = a, which is concave: from the left, where
+// erf(y) <= 2y/sqrt(pi) puts the start, every step falls short of the root. Above on log(erfc(y)) = log(1 - a), concave
+// and falling: from the right, where erfc(y) <= exp(-y^2) puts the start. 1 - a is exact there, so that nothing is lost
+// close to 1.
 inline long double inverse_erf(long double a) {
   constexpr long double slope = 2 * std::numbers::inv_sqrtpi_v<long double>;
   const long double rest = 1 - a;

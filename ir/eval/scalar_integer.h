@@ -22,7 +22,7 @@ std::uint64_t word(T x) { return static_cast<std::uint64_t>(x); }
 template <Integer T>
 std::make_unsigned_t<T> bits(T x) { return static_cast<std::make_unsigned_t<T>>(x); }
 
-// ---- arithmetic --------------------------------------------------------------------------------------------------------
+// ---- arithmetic -----------------------------------------------------------------------------------------------------
 template <Integer T> T rule(Tag<Op::neg>, T x) { return static_cast<T>(-word(x)); }
 template <Integer T> T rule(Tag<Op::abs>, T x) { return x < 0 ? static_cast<T>(-word(x)) : x; }
 template <Integer T> T rule(Tag<Op::sign>, T x) { return static_cast<T>((x > 0) - (x < 0)); }
@@ -57,7 +57,7 @@ T rule(Tag<Op::pow>, T x, T y) {
   return static_cast<T>(result);
 }
 
-// ---- bits --------------------------------------------------------------------------------------------------------------
+// ---- bits -----------------------------------------------------------------------------------------------------------
 template <Integer T> T rule(Tag<Op::bit_not>, T x) { return static_cast<T>(~word(x)); }
 template <Integer T> T rule(Tag<Op::bit_and>, T x, T y) { return static_cast<T>(word(x) & word(y)); }
 template <Integer T> T rule(Tag<Op::bit_or>, T x, T y) { return static_cast<T>(word(x) | word(y)); }
@@ -97,7 +97,7 @@ inline std::uint64_t rule(Tag<Op::threefry2x32>, std::uint64_t key, std::uint64_
   return std::uint64_t{x0} << 32 | x1;
 }
 
-// ---- bool: add is or, mul is and -----------------------------------------------------------------------------------------
+// ---- bool: add is or, mul is and ------------------------------------------------------------------------------------
 template <class T>
 concept Bool = std::is_same_v<T, bool>;
 
@@ -111,7 +111,7 @@ template <Bool T> T rule(Tag<Op::bit_and>, T x, T y) { return x && y; }
 template <Bool T> T rule(Tag<Op::bit_or>, T x, T y) { return x || y; }
 template <Bool T> T rule(Tag<Op::bit_xor>, T x, T y) { return x != y; }
 
-// ---- compare, bool included: false < true ----------------------------------------------------------------------------------
+// ---- compare, bool included: false < true ---------------------------------------------------------------------------
 template <std::integral T> bool rule(Tag<Op::eq>, T x, T y) { return x == y; }
 template <std::integral T> bool rule(Tag<Op::ne>, T x, T y) { return x != y; }
 template <std::integral T> bool rule(Tag<Op::lt>, T x, T y) { return x < y; }

@@ -18,7 +18,7 @@ void jvp(Tag<Op::dot_general>, JvpContext& c) {
 void transpose(Tag<Op::dot_general>, TransposeContext& c) {
   Builder& b = c.b;
   const attrs::dot_general a = c.attrs<Op::dot_general>();
-  BURIN_CHECK(c.linear[0] != c.linear[1], "a product of two tangents");
+  if (c.linear[0] && c.linear[1]) c.not_linear();
   const bool left = c.linear[0];  // the cotangent of the left side is wanted
   const std::size_t mine = left ? 0 : 1, other = 1 - mine;
   const Ints &my_batch = left ? a.lhs_batch : a.rhs_batch, &my_contract = left ? a.lhs_contract : a.rhs_contract;

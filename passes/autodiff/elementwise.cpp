@@ -43,7 +43,7 @@ ValueId unary_tangent(Op op, JvpContext& c, ValueId xv, ValueId yv, ValueId tv) 
     case Op::abs: return (t * sign(x)).v;
     case Op::sqrt: return (t * (0.5 / y)).v;
     case Op::rsqrt: return (t * ((y / x) * -0.5)).v;
-    case Op::cbrt: return (t * ((y / x) * (1.0 / 3))).v;
+    case Op::cbrt: return (t * ((1.0 / 3) / (y * y))).v;
     case Op::exp: return (t * y).v;
     case Op::exp2: return (t * (y * std::numbers::ln2)).v;
     case Op::expm1: return (t * (y + 1.0)).v;
@@ -171,9 +171,10 @@ void jvp(Tag<Op::clamp>, JvpContext& c) {
   c.emit_primal();
   const ValueId low = c.primal(0), x = c.primal(1), high = c.primal(2);
   const auto where = [&](ValueId mask, ValueId t) { c.add_tangent(0, b.select(mask, t, b.full_like(t, 0))); };
-  if (c.tangent(0)) where(b.gt(low, x), *c.tangent(0));
+  // high has the last word: it also bounds low.
+  if (c.tangent(0)) where(b.bit_and(b.gt(low, x), b.le(low, high)), *c.tangent(0));
   if (c.tangent(1)) where(b.bit_and(b.ge(x, low), b.le(x, high)), *c.tangent(1));
-  if (c.tangent(2)) where(b.lt(high, x), *c.tangent(2));
+  if (c.tangent(2)) where(b.lt(high, b.max(x, low)), *c.tangent(2));
 }
 
 void jvp(Tag<Op::convert>, JvpContext& c) {
@@ -201,22 +202,27 @@ void transpose(Tag<Op::sub>, TransposeContext& c) {
 }
 
 void transpose(Tag<Op::mul>, TransposeContext& c) {
-  BURIN_CHECK(c.linear[0] != c.linear[1], "a product of two tangents");
+  if (c.linear[0] && c.linear[1]) c.not_linear();
   const std::size_t i = c.linear[0] ? 0 : 1;
   c.give(i, c.b.mul(c.ct(), c.operands[1 - i]));
 }
 
 void transpose(Tag<Op::div>, TransposeContext& c) {
-  BURIN_CHECK(c.linear[0] && !c.linear[1], "a tangent as divisor");
+  if (c.linear[1]) c.not_linear();
   c.give(0, c.b.div(c.ct(), c.operands[1]));
 }
 
 void transpose(Tag<Op::select>, TransposeContext& c) {
+  if (c.linear[0]) c.not_linear();
   const ValueId zero = c.b.full_like(c.ct(), 0);
   if (c.linear[1]) c.give(1, c.b.select(c.operands[0], c.ct(), zero));
   if (c.linear[2]) c.give(2, c.b.select(c.operands[0], zero, c.ct()));
 }
 
-void transpose(Tag<Op::convert>, TransposeContext& c) { c.give(0, c.b.convert(c.ct(), c.operand_type(0).dtype)); }
+void transpose(Tag<Op::convert>, TransposeContext& c) {
+  const DType from = c.operand_type(0).dtype;
+  if (!is_float(from) || !is_float(c.b.type(c.ct()).dtype)) c.not_linear();
+  c.give(0, c.b.convert(c.ct(), from));
+}
 
 }  // namespace burin::passes::autodiff

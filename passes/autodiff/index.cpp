@@ -1,5 +1,6 @@
 // Gather and scatter, dynamic slices. A gather's transpose adds into zeros where it read, a scatter's gathers where it wrote.
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "passes/autodiff/rules.h"
@@ -43,14 +44,18 @@ attrs::gather gather_like(const attrs::scatter& s, const Shape& operand, const S
           .mode = s.mode};
 }
 
-/// Per index component along index_vector_dim: the largest start that fits, as constants in the indices' shape.
+/// Per index component along index_vector_dim: the largest start that fits the operand and the indices' dtype, as constants
+/// in the indices' shape.
 ValueId largest_starts(Builder& b, ValueId indices, std::int64_t index_vector_dim, const Ints& map, const Shape& operand,
                        const Ints& window) {
   const Type type = b.type(indices);
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  if (const std::size_t bits = 8 * size_of(type.dtype); bits < 64)
+    largest = (std::int64_t{1} << (is_signed_int(type.dtype) ? bits - 1 : bits)) - 1;
   Literal last(Type{type.dtype, Shape{static_cast<std::int64_t>(map.size())}});
   for (std::size_t i = 0; i < map.size(); ++i) {
     const auto axis = static_cast<std::size_t>(map[i]);
-    last.set_int(static_cast<std::int64_t>(i), operand[axis] - window[axis]);
+    last.set_int(static_cast<std::int64_t>(i), std::min(operand[axis] - window[axis], largest));
   }
   if (index_vector_dim == static_cast<std::int64_t>(type.rank()))
     return b.broadcast(b.reshape(b.constant(last), {}), type.shape, {});
@@ -120,7 +125,7 @@ void jvp(Tag<Op::scatter>, JvpContext& c) {
 void transpose(Tag<Op::scatter>, TransposeContext& c) {
   Builder& b = c.b;
   const attrs::scatter s = c.attrs<Op::scatter>();
-  BURIN_CHECK(s.combine == Combine::add);
+  if (s.combine != Combine::add || c.linear[1]) c.not_linear();
   if (c.linear[0]) c.give(0, c.ct());
   if (!c.linear[2]) return;
   const Shape shape = c.operand_type(0).shape, updates = c.operand_type(2).shape;

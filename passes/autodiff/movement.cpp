@@ -50,6 +50,16 @@ void transpose(Tag<Op::pad>, TransposeContext& c) {
   Builder& b = c.b;
   const attrs::pad a = c.attrs<Op::pad>();
   const Type& type = c.operand_type(0);
+  if (c.linear[1]) {
+    // The value went to the elements that are padding, which the attributes alone tell.
+    const ValueId where = b.emit<Op::pad>(
+        {b.full(Type{DType::bool_, type.shape}, 0), b.full(Type{DType::bool_, {}}, 1)}, a);
+    Ints all;
+    for (std::size_t i = 0; i < type.rank(); ++i) all.push_back(static_cast<std::int64_t>(i));
+    const ValueId padding = b.select(where, c.ct(), b.full_like(c.ct(), 0));
+    c.give(1, b.reduce(Op::reduce_sum, padding, all));
+  }
+  if (!c.linear[0]) return;
   // Undo the edges, then take every (interior + 1)th element.
   attrs::pad crop;
   attrs::slice pick;
@@ -63,14 +73,7 @@ void transpose(Tag<Op::pad>, TransposeContext& c) {
   const ValueId zero = b.full(Type{type.dtype, {}}, 0);
   const ValueId cropped = b.emit<Op::pad>({c.ct(), zero}, crop);
   for (std::int64_t extent : b.type(cropped).shape) pick.limit.push_back(extent);
-  const ValueId mine = b.emit<Op::slice>({cropped}, pick);
-  if (c.linear[0]) c.give(0, mine);
-  if (c.linear[1]) {
-    Ints all;
-    for (std::size_t i = 0; i < type.rank(); ++i) all.push_back(static_cast<std::int64_t>(i));
-    const ValueId whole = b.reduce(Op::reduce_sum, c.ct(), all);
-    c.give(1, b.sub(whole, b.reduce(Op::reduce_sum, mine, all)));
-  }
+  c.give(0, b.emit<Op::slice>({cropped}, pick));
 }
 
 void transpose(Tag<Op::concatenate>, TransposeContext& c) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/check.h"
 #include "passes/autodiff/rules.h"
 
@@ -27,13 +29,15 @@ void jvp(Tag<Op::reduce_sum>, JvpContext& c) {
 void jvp_extremum(JvpContext& c, const Ints& axes) {
   Builder& b = c.b;
   const ValueId x = c.primal(0), y = c.emit_primal(), t = *c.tangent(0);
+  if (b.type(x).size() == 0) return;  // the extremum of nothing is constant
   const ValueId zero = b.full_like(x, 0);
   const ValueId hit = b.eq(x, broadcast_back(b, y, b.type(x).shape, axes));
   const ValueId count = b.reduce(Op::reduce_sum, b.select(hit, b.full_like(x, 1), zero), axes);
   c.add_tangent(0, b.div(b.reduce(Op::reduce_sum, b.select(hit, t, zero), axes), count));
 }
 
-// A balanced tree of products, each with the product rule: right to every order, zeros or not.
+// A balanced tree of products, each with the product rule: right to every order, zeros or not. Half types multiply in f32,
+// as the op does.
 void jvp(Tag<Op::reduce_prod>, JvpContext& c) {
   Builder& b = c.b;
   const Ints axes = c.attrs<Op::reduce_prod>().axes;
@@ -49,7 +53,8 @@ void jvp(Tag<Op::reduce_prod>, JvpContext& c) {
   std::int64_t n = flat[0];
   if (n == 0) return;  // an empty product is constant
   const auto front = [&](ValueId v) { return b.reshape(b.transpose(v, order), flat); };
-  ValueId x = front(c.primal(0)), t = front(*c.tangent(0));
+  const DType compute = is_half(type.dtype) ? DType::f32 : type.dtype;
+  ValueId x = front(b.convert(c.primal(0), compute)), t = front(b.convert(*c.tangent(0), compute));
   const auto part = [&](ValueId v, std::int64_t from, std::int64_t to) {
     Ints start(flat.rank(), 0), limit(flat.begin(), flat.end()), stride(flat.rank(), 1);
     start[0] = from;
@@ -69,7 +74,7 @@ void jvp(Tag<Op::reduce_prod>, JvpContext& c) {
     n = half + rest;
     flat[0] = n;
   }
-  c.add_tangent(0, b.reshape(t, b.type(result).shape));
+  c.add_tangent(0, b.convert(b.reshape(t, b.type(result).shape), type.dtype));
 }
 
 void transpose(Tag<Op::reduce_sum>, TransposeContext& c) {

@@ -1,5 +1,7 @@
 // Ops that hold functions. call, composite and fusion are differentiated through their bodies; checkpoint keeps its operands
 // and differentiates its body again on the way back; custom rules bring their own derivative.
+#include <algorithm>
+
 #include "base/check.h"
 #include "passes/autodiff/rules.h"
 
@@ -11,6 +13,48 @@ constexpr std::string_view backward_prefix = "custom_vjp_tangent:";
 std::vector<ValueId> results_of(const Function& f, OpId op, ValueId first) {
   std::vector<ValueId> results;
   for (std::size_t i = 0; i < f.num_results(op); ++i) results.push_back(ValueId{first.index + i});
+  return results;
+}
+
+/// The body of an op that means exactly a body; null for other ops.
+Body plain_body(const Function& f, OpId op) {
+  switch (f.kind(op)) {
+    case Op::call: return f.attrs<Op::call>(op).body;
+    case Op::composite: return f.attrs<Op::composite>(op).body;
+    case Op::custom_jvp: return f.attrs<Op::custom_jvp>(op).body;
+    case Op::custom_vjp: return f.attrs<Op::custom_vjp>(op).body;
+    case Op::checkpoint: return f.attrs<Op::checkpoint>(op).body;
+    case Op::fusion: return f.attrs<Op::fusion>(op).body;
+    default: return nullptr;
+  }
+}
+
+/// Appends `rule`, some of whose arguments are tangents. What is done to tangents is spelled out op by op,
+/// bodies opened, so that primal and tangent results of one op come apart.
+std::vector<ValueId> inline_rule(Builder& b, const Function& rule, std::span<const ValueId> operands,
+                                 const std::vector<bool>& tangent) {
+  std::vector<ValueId> map(rule.num_values());
+  for (std::size_t i = 0; i < operands.size(); ++i) map[rule.args()[i].index] = operands[i];
+  const std::vector<bool> linear = depends_on(rule, tangent);
+  std::vector<ValueId> mapped;
+  std::vector<bool> flags;
+  rule.for_each_op([&](OpId op) {
+    mapped.clear();
+    flags.clear();
+    for (ValueId operand : rule.operands(op)) {
+      mapped.push_back(map[operand.index]);
+      flags.push_back(linear[operand.index]);
+    }
+    const bool on_tangents = std::find(flags.begin(), flags.end(), true) != flags.end();
+    std::vector<ValueId> results;
+    if (const Body body = on_tangents ? plain_body(rule, op) : nullptr)
+      results = inline_rule(b, *body, mapped, flags);
+    else
+      results = results_of(rule, op, b.append_copy(rule, op, mapped));
+    for (std::size_t r = 0; r < results.size(); ++r) map[rule.result(op, r).index] = results[r];
+  });
+  std::vector<ValueId> results;
+  for (ValueId result : rule.results()) results.push_back(map[result.index]);
   return results;
 }
 
@@ -27,9 +71,15 @@ void jvp_inlined(JvpContext& c, const Body& body) {
 void jvp(Tag<Op::custom_jvp>, JvpContext& c) {
   const attrs::custom_jvp a = c.attrs<Op::custom_jvp>();
   std::vector<ValueId> operands(c.primals().begin(), c.primals().end());
+  std::vector<bool> tangent(c.size(), false);
   for (std::size_t i = 0; i < c.size(); ++i)
-    if (is_float(c.b.type(c.primal(i)).dtype)) operands.push_back(c.tangent_or_zeros(i));
-  const std::vector<ValueId> all = c.b.inline_body(*a.jvp, operands);
+    if (is_float(c.b.type(c.primal(i)).dtype)) {
+      operands.push_back(c.tangent_or_zeros(i));
+      tangent.push_back(true);
+    }
+  const Location outer = c.b.current_location();
+  const std::vector<ValueId> all = inline_rule(c.b, *a.jvp, operands, tangent);
+  c.b.set_location(outer);
   const std::size_t n = c.source.num_results(c.op);
   c.results.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n));
   std::size_t next = n;

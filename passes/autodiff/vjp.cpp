@@ -82,15 +82,17 @@ Vjp vjp(const Function& f, const std::vector<bool>& active) {
   const Function both = b.finish(results);
   const std::vector<bool> linear = depends_on(both, is_tangent);
 
-  // Residuals: what linear ops read and is not linear itself.
-  std::vector<ValueId> residuals;
+  // Residuals: what linear ops read and is not linear itself, but for constants and the like, which are made again.
+  std::vector<ValueId> residuals, remade;
   std::vector<bool> is_residual(both.num_values(), false);
   both.for_each_op([&](OpId op) {
     if (both.num_results(op) == 0 || !linear[both.result(op).index]) return;
     for (ValueId operand : both.operands(op))
       if (!linear[operand.index] && !is_residual[operand.index]) {
         is_residual[operand.index] = true;
-        residuals.push_back(operand);
+        const Op kind = both.is_arg(operand) ? Op::add : both.kind(both.def(operand));
+        const bool anew = kind == Op::constant || kind == Op::iota;
+        (anew ? remade : residuals).push_back(operand);
       }
   });
 
@@ -116,6 +118,7 @@ Vjp vjp(const Function& f, const std::vector<bool>& active) {
   Builder pullback(f.name() + "_pullback");
   std::vector<ValueId> values(both.num_values());
   for (ValueId residual : residuals) values[residual.index] = pullback.add_arg(both.type(residual));
+  for (ValueId value : remade) values[value.index] = pullback.append_copy(both, both.def(value), {});
   std::vector<std::optional<ValueId>> cotangents(num_results);  // primal results first, then tangents
   for (std::size_t i = 0; i < num_results; ++i)
     if (const Type& type = both.type(both.results()[i]); is_float(type.dtype)) {

@@ -33,20 +33,6 @@ void run(const ir::Kernel& kernel, const ir::Target& target, std::vector<ir::Lit
   run(module->entries()[0], kernel, params, status);
 }
 
-std::string difference(const ir::Literal& found, const ir::Literal& expected) {
-  if (found.type() != expected.type()) return "types differ";
-  const std::size_t size = size_of(found.dtype());
-  ir::Literal e = expected;
-  e.expand();
-  for (std::int64_t i = 0; i < found.type().size(); ++i) {
-    const std::size_t at = static_cast<std::size_t>(i) * size;
-    if (std::memcmp(found.raw().data() + at, e.raw().data() + at, size) == 0) continue;
-    if (is_float(found.dtype()) && std::isnan(found.at(i)) && std::isnan(e.at(i))) continue;
-    return fmt::format("element {}: found {}, expected {}", i, found.at(i), e.at(i));
-  }
-  return "";
-}
-
 ir::Literal random_bits(const ir::Type& type, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   ir::Literal result(type);

@@ -15,7 +15,12 @@ using ir::Literal;
 Literal values(DType dtype, std::string_view words) {
   std::istringstream in{std::string(words)};
   std::vector<std::string> all;
-  for (std::string word; in >> word;) all.push_back(word == "true" ? "1" : word == "false" ? "0" : word);
+  for (std::string word; in >> word;) {
+    const std::size_t star = word.find('*');
+    const unsigned long times = star == std::string::npos ? 1 : std::stoul(word.substr(star + 1));
+    word = word.substr(0, star);
+    all.insert(all.end(), times, word == "true" ? "1" : word == "false" ? "0" : word);
+  }
   Literal result(ir::Type{dtype, {static_cast<std::int64_t>(all.size())}});
   for (std::size_t i = 0; i < all.size(); ++i) {
     const char* begin = all[i].c_str();

@@ -13,7 +13,7 @@
 namespace burin::test {
 
 /// Rank 1, one element per word: decimal or hex numbers, inf, nan; "true"/"false" or 1/0 for bool. Floats are rounded
-/// to the dtype, integers must fit it.
+/// to the dtype, integers must fit it. "nan*50" is fifty of them.
 ir::Literal values(DType dtype, std::string_view words);
 /// The same elements under a shape.
 ir::Literal values(DType dtype, const Shape& shape, std::string_view words);

@@ -1,0 +1,299 @@
+// Elementwise and compare ops: every legal dtype on odd, single, empty and rank-0 shapes, and every pair of extremes.
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "tests/op_cases/op_cases.h"
+#include "tests/support/literals.h"
+
+namespace burin::op_cases {
+namespace {
+
+using Real = long double;
+
+/// Where derivatives are taken and values compared, and the function in long double from its definition.
+struct Unary {
+  double low, high;
+  Real (*reference)(Real);
+};
+
+Unary unary(Op op) {
+  switch (op) {
+    case Op::neg: return {-3, 3, [](Real x) { return -x; }};
+    case Op::abs: return {-3, 3, [](Real x) { return std::fabs(x); }};
+    case Op::sign: return {-3, 3, [](Real x) { return x > 0 ? Real(1) : x < 0 ? Real(-1) : x; }};
+    case Op::floor: return {-3, 3, [](Real x) { return std::floor(x); }};
+    case Op::ceil: return {-3, 3, [](Real x) { return std::ceil(x); }};
+    case Op::trunc: return {-3, 3, [](Real x) { return std::trunc(x); }};
+    case Op::round_even: return {-3, 3, [](Real x) { return std::rint(x); }};
+    case Op::round_away: return {-3, 3, [](Real x) { return std::round(x); }};
+    case Op::sqrt: return {0.1, 4, [](Real x) { return std::sqrt(x); }};
+    case Op::rsqrt: return {0.1, 4, [](Real x) { return 1 / std::sqrt(x); }};
+    case Op::cbrt: return {0.1, 4, [](Real x) { return std::cbrt(x); }};
+    case Op::exp: return {-3, 3, [](Real x) { return std::exp(x); }};
+    case Op::exp2: return {-3, 3, [](Real x) { return std::exp2(x); }};
+    case Op::expm1: return {-3, 3, [](Real x) { return std::expm1(x); }};
+    case Op::log: return {0.1, 4, [](Real x) { return std::log(x); }};
+    case Op::log2: return {0.1, 4, [](Real x) { return std::log2(x); }};
+    case Op::log1p: return {-0.9, 4, [](Real x) { return std::log1p(x); }};
+    case Op::tanh: return {-2, 2, [](Real x) { return std::tanh(x); }};
+    case Op::logistic: return {-4, 4, [](Real x) { return 1 / (1 + std::exp(-x)); }};
+    case Op::erf: return {-2, 2, [](Real x) { return std::erf(x); }};
+    case Op::erfc: return {-2, 2, [](Real x) { return std::erfc(x); }};
+    case Op::erf_inv: return {-0.9, 0.9, nullptr};  // compared by its inverse in special tests of the evaluator
+    case Op::sin: return {-4, 4, [](Real x) { return std::sin(x); }};
+    case Op::cos: return {-4, 4, [](Real x) { return std::cos(x); }};
+    case Op::tan: return {-1.2, 1.2, [](Real x) { return std::tan(x); }};
+    case Op::asin: return {-0.9, 0.9, [](Real x) { return std::asin(x); }};
+    case Op::acos: return {-0.9, 0.9, [](Real x) { return std::acos(x); }};
+    case Op::atan: return {-3, 3, [](Real x) { return std::atan(x); }};
+    case Op::sinh: return {-3, 3, [](Real x) { return std::sinh(x); }};
+    case Op::cosh: return {-3, 3, [](Real x) { return std::cosh(x); }};
+    case Op::asinh: return {-3, 3, [](Real x) { return std::asinh(x); }};
+    case Op::acosh: return {1.2, 4, [](Real x) { return std::acosh(x); }};
+    case Op::atanh: return {-0.9, 0.9, [](Real x) { return std::atanh(x); }};
+    case Op::is_finite: return {-3, 3, [](Real x) { return Real(std::isfinite(x)); }};
+    case Op::stop_gradient: return {-3, 3, [](Real x) { return x; }};
+    case Op::bit_not:
+    case Op::popcount:
+    case Op::count_leading_zeros: return {-100, 100, nullptr};
+    default: return {0, 0, nullptr};
+  }
+}
+
+struct Binary {
+  double x_low, x_high, y_low, y_high;
+  Real (*reference)(Real, Real);
+};
+
+Binary binary(Op op) {
+  switch (op) {
+    case Op::add: return {-3, 3, -2, 2, [](Real x, Real y) { return x + y; }};
+    case Op::sub: return {-3, 3, -2, 2, [](Real x, Real y) { return x - y; }};
+    case Op::mul: return {-3, 3, -2, 2, [](Real x, Real y) { return x * y; }};
+    case Op::div: return {-3, 3, 0.5, 2.5, [](Real x, Real y) { return x / y; }};
+    case Op::rem: return {-3, 3, 0.7, 2.3, [](Real x, Real y) { return std::fmod(x, y); }};
+    case Op::max: return {-3, 3, -3, 3, [](Real x, Real y) { return x != x || y != y ? x + y : x > y ? x : y; }};
+    case Op::min: return {-3, 3, -3, 3, [](Real x, Real y) { return x != x || y != y ? x + y : x < y ? x : y; }};
+    case Op::pow: return {0.2, 3, -2, 3, [](Real x, Real y) { return std::pow(x, y); }};
+    case Op::atan2: return {-3, 3, -2, 2, [](Real x, Real y) { return std::atan2(x, y); }};
+    case Op::bit_and:
+    case Op::bit_or:
+    case Op::bit_xor: return {-100, 100, -100, 100, nullptr};
+    case Op::shift_left:
+    case Op::shift_right_logical:
+    case Op::shift_right_arithmetic: return {-100, 100, 0, 70, nullptr};
+    case Op::threefry2x32: return {0, 1e9, 0, 1e9, nullptr};
+    default: return {0, 0, 0, 0, nullptr};
+  }
+}
+
+// The bounds of integer arguments: wide enough to wrap in 8 bits, with zero and negative divisors.
+Arg argument(const Type& type, double low, double high, Op op) {
+  if (is_float(type.dtype)) return within(type, low, high);
+  if (op == Op::pow) return within(type, -3, 5);
+  if (std::abs(low) < 10) return within(type, -100, 100);
+  return within(type, low, high);
+}
+
+const Shape shapes[] = {{3, 5}, {1}, {0}, {2, 1, 3}, {}};
+
+/// Operands of f64 of one element at a time.
+std::function<std::vector<double>(const std::vector<Literal>&)> elementwise(std::function<Real(const Real*)> f) {
+  return [f](const std::vector<Literal>& args) {
+    std::vector<double> results;
+    Real x[3] = {};
+    for (std::int64_t i = 0; i < args[0].shape().size(); ++i) {
+      for (std::size_t k = 0; k < args.size(); ++k) x[k] = args[k].at(i);
+      results.push_back(static_cast<double>(f(x)));
+    }
+    return results;
+  };
+}
+
+bool has_slope(Op op) { return op != Op::stop_gradient; }
+
+Entry unary_entry(Op op, const Unary& row) {
+  Entry entry;
+  for (DType dtype : all_dtypes) {
+    if (!takes(op, {Type{dtype, {}}}, {})) {
+      if (entry.refused.empty()) {
+        const char* wanted = takes(op, {Type{DType::i32, {}}}, {}) ? (takes(op, {Type{f64, {}}}, {}) ? "numbers"
+                                                                      : takes(op, {Type{bool_, {}}}, {})
+                                                                          ? "integers or bools"
+                                                                          : "integers")
+                                                                   : "floats";
+        const Type type{dtype, {3, 5}};
+        entry.refused.push_back(refuse(op, {type}, {},
+                                       std::string(ir::name(op)) + ": expected " + wanted + ", found " + to_string(type) +
+                                           " as operand 0"));
+      }
+      continue;
+    }
+    const auto add = [&](OpCase made, bool smooth) {
+      if (is_float(dtype) && row.reference)
+        made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0]); });
+      made.smooth = smooth;
+      entry.cases.push_back(std::move(made));
+    };
+    for (const Shape& shape : shapes)
+      add(make_case(op, {argument(Type{dtype, shape}, row.low, row.high, op)}, {}), dtype == f64 && has_slope(op));
+    add(make_case(op, {exactly(extremes(dtype))}, {}, "extremes"), false);
+  }
+  entry.refused.push_back(refuse(op, {Type{f32, {}}, Type{f32, {}}}, {},
+                                 std::string(ir::name(op)) + ": expected 1 operand, found 2"));
+  return entry;
+}
+
+/// Two literals with every pair of elements.
+std::pair<Literal, Literal> pairs(const Literal& values) {
+  const std::int64_t n = values.shape().size();
+  Literal first(Type{values.dtype(), {n * n}}), second = first;
+  const std::size_t width = size_of(values.dtype());
+  for (std::int64_t i = 0; i < n * n; ++i) {
+    const auto copy = [&](Literal& to, std::int64_t from) {
+      std::copy_n(values.raw().data() + static_cast<std::size_t>(from) * width, width,
+                  to.mutable_raw().data() + static_cast<std::size_t>(i) * width);
+    };
+    copy(first, i / n);
+    copy(second, i % n);
+  }
+  return {first, second};
+}
+
+Entry binary_entry(Op op, const Binary& row) {
+  Entry entry;
+  for (DType dtype : all_dtypes) {
+    const Type scalar{dtype, {}};
+    if (!takes(op, {scalar, scalar}, {})) continue;
+    const auto add = [&](OpCase made, bool smooth) {
+      if (is_float(dtype) && row.reference)
+        made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0], x[1]); });
+      made.smooth = smooth;
+      entry.cases.push_back(std::move(made));
+    };
+    for (const Shape& shape : shapes) {
+      const Type type{dtype, shape};
+      add(make_case(op, {argument(type, row.x_low, row.x_high, op), argument(type, row.y_low, row.y_high, op)}, {}),
+          dtype == f64);
+    }
+    const auto [x, y] = pairs(extremes(dtype));
+    add(make_case(op, {exactly(x), exactly(y)}, {}, "extremes"), false);
+    if (entry.refused.empty())
+      entry.refused.push_back(refuse(op, {Type{dtype, {3, 5}}, Type{dtype, {5, 3}}}, {},
+                                     std::string(ir::name(op)) + ": shapes differ: operand 0 is " +
+                                         to_string(Type{dtype, {3, 5}}) + ", operand 1 is " +
+                                         to_string(Type{dtype, {5, 3}})));
+  }
+  return entry;
+}
+
+Entry select_entry() {
+  Entry entry;
+  for (DType dtype : all_dtypes)
+    for (const Shape& shape : shapes) {
+      const Type type{dtype, shape};
+      OpCase made = make_case(Op::select, {within(Type{bool_, shape}, 0, 1), within(type, -3, 3), within(type, -3, 3)}, {});
+      made.expected = elementwise([](const Real* x) { return x[0] != 0 ? x[1] : x[2]; });
+      made.smooth = dtype == f64;
+      entry.cases.push_back(std::move(made));
+    }
+  for (DType dtype : all_dtypes) {
+    const auto [x, y] = pairs(extremes(dtype));
+    entry.cases.push_back(make_case(Op::select, {within(Type{bool_, x.shape()}, 0, 1), exactly(x), exactly(y)}, {}, "extremes"));
+  }
+  entry.refused = {refuse(Op::select, {Type{i32, {3}}, Type{f32, {3}}, Type{f32, {3}}}, {},
+                          "select: expected a bool condition, found i32[3] as operand 0"),
+                   refuse(Op::select, {Type{bool_, {3}}, Type{f32, {3}}, Type{i32, {3}}}, {},
+                          "select: dtypes differ: operand 1 is f32[3], operand 2 is i32[3]")};
+  return entry;
+}
+
+Entry clamp_entry() {
+  Entry entry;
+  const auto expected = elementwise([](const Real* x) {
+    const Real low = x[1] > x[0] ? x[1] : x[0];
+    return low < x[2] ? low : x[2];
+  });
+  for (DType dtype : all_dtypes)
+    for (const Shape& shape : shapes) {
+      const Type type{dtype, shape};
+      OpCase made = make_case(Op::clamp, {within(type, -1.5, -0.2), within(type, -3, 3), within(type, 0.3, 1.6)}, {});
+      made.expected = expected;
+      made.smooth = dtype == f64;
+      entry.cases.push_back(std::move(made));
+    }
+  OpCase crossed = make_case(Op::clamp, {exactly(f64, {5}, "2 2 2 -1 0"), exactly(f64, {5}, "1 3 1.5 -3 9"),
+                                         exactly(f64, {5}, "1.2 1.2 5 -2 -4")}, {}, "bounds crossed");
+  crossed.expected = expected;
+  crossed.smooth = true;
+  entry.cases.push_back(std::move(crossed));
+  entry.refused = {refuse(Op::clamp, {Type{f32, {3}}, Type{f32, {3}}, Type{f32, {}}}, {},
+                          "clamp: shapes differ: operand 0 is f32[3], operand 2 is f32[]")};
+  return entry;
+}
+
+Entry convert_entry() {
+  Entry entry;
+  for (DType from : all_dtypes)
+    for (DType to : all_dtypes) {
+      const std::string note = "to " + std::string(name(to));
+      OpCase made = make_case(Op::convert, {within(Type{from, {3, 5}}, -100, 100)}, {to}, note);
+      made.smooth = from == f64 && to == f64;
+      entry.cases.push_back(std::move(made));
+      entry.cases.push_back(make_case(Op::convert, {exactly(extremes(from))}, {to}, note + " extremes"));
+    }
+  for (const Shape& shape : shapes)
+    entry.cases.push_back(make_case(Op::convert, {within(Type{f64, shape}, -100, 100)}, {DType::f32}, "odd shapes"));
+  entry.refused = {refuse(Op::convert, {Type{f32, {}}, Type{f32, {}}}, {DType::f32},
+                          "convert: expected 1 operand, found 2")};
+  return entry;
+}
+
+Entry bitcast_entry() {
+  Entry entry;
+  for (DType from : all_dtypes)
+    for (DType to : all_dtypes) {
+      if (!takes(Op::bitcast, {Type{from, {}}}, {to})) continue;
+      const std::string note = "to " + std::string(name(to));
+      for (const Shape& shape : shapes)
+        entry.cases.push_back(make_case(Op::bitcast, {within(Type{from, shape}, -100, 100)}, {to}, note));
+      entry.cases.push_back(make_case(Op::bitcast, {exactly(extremes(from))}, {to}, note + " extremes"));
+    }
+  entry.no_derivative = "it reads the bits of a float";
+  entry.refused = {refuse(Op::bitcast, {Type{f32, {3}}}, {DType::i64},
+                          "bitcast: f32[3] has elements of 32 bits, expected a number dtype of that width, found i64")};
+  return entry;
+}
+
+}  // namespace
+
+Entry elementwise_entry(Op op) {
+  switch (op) {
+    case Op::select: return select_entry();
+    case Op::clamp: return clamp_entry();
+    case Op::convert: return convert_entry();
+    case Op::bitcast: return bitcast_entry();
+    default: break;
+  }
+  if (const Unary row = unary(op); info(op).arity == 1 && row.low < row.high) return unary_entry(op, row);
+  if (const Binary row = binary(op); info(op).arity == 2 && row.x_low < row.x_high) return binary_entry(op, row);
+  return {};
+}
+
+Entry compare_entry(Op op) {
+  const auto reference = [&]() -> Real (*)(Real, Real) {
+    switch (op) {
+      case Op::eq: return [](Real x, Real y) { return Real(x == y); };
+      case Op::ne: return [](Real x, Real y) { return Real(x != y); };
+      case Op::lt: return [](Real x, Real y) { return Real(x < y); };
+      case Op::le: return [](Real x, Real y) { return Real(x <= y); };
+      case Op::gt: return [](Real x, Real y) { return Real(x > y); };
+      case Op::ge: return [](Real x, Real y) { return Real(x >= y); };
+      default: return nullptr;
+    }
+  }();
+  return reference ? binary_entry(op, {-3, 3, -3, 3, reference}) : Entry{};
+}
+
+}  // namespace burin::op_cases

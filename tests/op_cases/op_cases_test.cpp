@@ -1,0 +1,203 @@
+// The properties that every entry of the table has to have, one GoogleTest case per op and property.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "ir/eval/eval.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "passes/autodiff/autodiff.h"
+#include "passes/batching/batching.h"
+#include "tests/op_cases/op_cases.h"
+#include "tests/support/literals.h"
+#include "tests/support/transforms.h"
+#include "tests/support/values.h"
+
+namespace burin::ir {
+static void PrintTo(Op op, std::ostream* out) { *out << name(op); }
+}  // namespace burin::ir
+
+namespace burin::op_cases {
+namespace {
+
+std::vector<Op> all_ops() {
+  std::vector<Op> ops;
+  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
+  return ops;
+}
+
+class OpCases : public testing::TestWithParam<Op> {
+ protected:
+  const Entry entry_ = entry(GetParam());
+};
+INSTANTIATE_TEST_SUITE_P(Ops, OpCases, testing::ValuesIn(all_ops()),
+                         [](const auto& info) { return std::string(ir::name(info.param)); });
+
+std::size_t num_floats(const Function& f) {
+  std::size_t n = 0;
+  for (bool is : test::float_args(f)) n += is;
+  return n;
+}
+
+/// All float args, and each alone.
+std::vector<std::vector<bool>> subsets(const std::vector<bool>& all) {
+  std::vector<std::vector<bool>> result;
+  std::size_t n = 0;
+  for (bool flag : all) n += flag;
+  if (n > 0) result.push_back(all);
+  for (std::size_t i = 0; n > 1 && i < all.size(); ++i)
+    if (all[i]) {
+      result.emplace_back(all.size(), false);
+      result.back()[i] = true;
+    }
+  return result;
+}
+
+std::string spelled(const std::vector<bool>& flags) {
+  std::string text;
+  for (bool flag : flags) text += flag ? '1' : '0';
+  return text;
+}
+
+TEST_P(OpCases, HasAnEntry) {
+  EXPECT_FALSE(entry_.cases.empty()) << "no case for " << ir::name(GetParam()) << " in tests/op_cases";
+  if (GetParam() != Op::optimization_barrier) {  // takes anything
+    EXPECT_FALSE(entry_.refused.empty()) << "no error input for " << ir::name(GetParam());
+  }
+  std::set<std::string> names;
+  for (const OpCase& c : entry_.cases) EXPECT_TRUE(names.insert(c.name).second) << c.name << " occurs twice";
+}
+
+TEST_P(OpCases, RefusesWithTheExactMessage) {
+  for (const Refused& r : entry_.refused) EXPECT_EQ(test::error_of(r.build), r.message) << r.name;
+}
+
+// Relative to 1 + |expected|: half an ulp of the dtype, twice over for what is not exactly rounded, and of f32's sums.
+double tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 1e-14;
+    case DType::f32: return 1e-6;
+    case DType::bf16: return 1.0 / 256;
+    case DType::f16: return 1.0 / 1024;
+    default: return 0;
+  }
+}
+
+TEST_P(OpCases, EvaluatesToWhatTheDefinitionGives) {
+  for (const OpCase& c : entry_.cases) {
+    const std::vector<Literal> args = c.args(0), results = ir::evaluate(c.function, args);
+    ASSERT_EQ(results.size(), c.function.results().size()) << c.name;
+    for (std::size_t r = 0; r < results.size(); ++r)
+      EXPECT_EQ(results[r].type(), c.function.type(c.function.results()[r])) << c.name;
+    if (!c.expected) continue;
+    const Type type = results[0].type();
+    const Literal expected = test::from_doubles(type, c.expected(args));
+    EXPECT_EQ(test::difference(results[0], expected, tolerance(type.dtype)), "") << c.name;
+  }
+}
+
+TEST_P(OpCases, SurvivesTextAndTheVerifier) {
+  for (const OpCase& c : entry_.cases) {
+    ASSERT_EQ(ir::verify(c.function), "") << c.name;
+    const std::string text = ir::print(c.function, {.max_elements = -1});
+    try {
+      EXPECT_TRUE(ir::same_program(ir::parse(text), c.function)) << c.name << "\n" << text;
+    } catch (const Error& error) {
+      ADD_FAILURE() << c.name << ": " << error.what() << "\n" << text;
+    }
+  }
+}
+
+TEST_P(OpCases, FirstDerivativesAgreeWithDifferences) {
+  for (const OpCase& c : entry_.cases) {
+    if (!c.smooth) continue;
+    for (const std::vector<bool>& active : subsets(test::float_args(c.function))) {
+      EXPECT_EQ(test::check_vjp_by_differences(c.function, c.args(0), active), "") << c.name << " in " << spelled(active);
+      if (GetParam() == Op::custom_vjp) continue;  // has no jvp
+      EXPECT_EQ(test::check_jvp(c.function, c.args(0), active), "") << c.name << " in " << spelled(active);
+      EXPECT_EQ(test::check_vjp(c.function, c.args(0), active), "") << c.name << " in " << spelled(active);
+    }
+  }
+}
+
+TEST_P(OpCases, SecondDerivativesAgreeWithDifferences) {
+  for (const OpCase& c : entry_.cases)
+    if (c.smooth && num_floats(c.function) > 0) {
+      EXPECT_EQ(test::check_second_order(c.function, c.args(0), test::float_args(c.function)), "") << c.name;
+    }
+}
+
+// In every dtype the derivative has the types it must have and is refused only where the entry says so.
+TEST_P(OpCases, DifferentiatesInEveryFloatDtype) {
+  for (const OpCase& c : entry_.cases) {
+    if (num_floats(c.function) == 0) continue;
+    const std::vector<bool> active = test::float_args(c.function);
+    if (!entry_.no_derivative.empty()) {
+      EXPECT_EQ(test::error_of([&] { passes::jvp(c.function, active); }),
+                std::string(ir::name(GetParam())) + ": not differentiable: " + entry_.no_derivative);
+      continue;
+    }
+    if (GetParam() == Op::scatter && !c.smooth) {
+      const auto combine = c.function.attrs<Op::scatter>(OpId{std::size_t{0}}).combine;
+      if (combine != Combine::add && combine != Combine::set) continue;  // refused, with a message of its own
+    }
+    const Function g = test::gradient(c.function, active);
+    std::vector<Literal> operands = c.args(0);
+    for (std::size_t i = operands.size(); i < g.args().size(); ++i)
+      operands.push_back(test::spread(g.type(g.args()[i]), -1, 1, i));
+    const std::vector<Literal> found = ir::evaluate(g, operands), results = ir::evaluate(c.function, c.args(0));
+    for (std::size_t r = 0; r < results.size(); ++r) EXPECT_EQ(test::difference(found[r], results[r]), "") << c.name;
+    for (std::size_t i = 0, next = results.size(); i < active.size(); ++i)
+      if (active[i]) {
+        EXPECT_EQ(found[next++].type(), c.function.type(c.function.args()[i])) << c.name;
+      }
+  }
+}
+
+TEST_P(OpCases, BatchesLikeALoop) {
+  for (const OpCase& c : entry_.cases) {
+    const std::vector<std::vector<Literal>> examples = {c.args(0), c.args(1), c.args(2)};
+    for (const std::vector<bool>& batched : subsets(std::vector<bool>(c.function.args().size(), true))) {
+      EXPECT_EQ(test::check_batch(c.function, examples, batched), "") << c.name << " in " << spelled(batched);
+      EXPECT_EQ(test::check_batch(c.function, std::span(examples).first(1), batched), "") << c.name << ", a batch of one";
+    }
+  }
+}
+
+TEST_P(OpCases, BatchesNothing) {
+  for (const OpCase& c : entry_.cases) {
+    const std::vector<bool> all(c.function.args().size(), true);
+    const passes::Batched batched = passes::batch(c.function, all, 0);
+    std::vector<Literal> args;
+    for (ValueId arg : batched.function.args()) args.emplace_back(batched.function.type(arg));
+    const std::vector<Literal> results = ir::evaluate(batched.function, args);
+    for (std::size_t r = 0; r < results.size(); ++r)
+      if (batched.result_batched[r]) {
+        EXPECT_EQ(results[r].shape().size(), 0) << c.name;
+      }
+  }
+}
+
+TEST_P(OpCases, BatchesTwice) {
+  for (const OpCase& c : entry_.cases) {
+    if (!c.smooth) continue;
+    const std::vector<std::vector<Literal>> examples = {c.args(0), c.args(1), c.args(2)};
+    for (const std::vector<bool>& batched : subsets(std::vector<bool>(c.function.args().size(), true)))
+      EXPECT_EQ(test::check_batch_twice(c.function, examples, batched), "") << c.name << " in " << spelled(batched);
+  }
+}
+
+TEST_P(OpCases, BatchedGradientsAgree) {
+  for (const OpCase& c : entry_.cases) {
+    if (!c.smooth || num_floats(c.function) == 0) continue;
+    const std::vector<std::vector<Literal>> examples = {c.args(0), c.args(1), c.args(2)};
+    for (const std::vector<bool>& batched : subsets(std::vector<bool>(c.function.args().size(), true)))
+      EXPECT_EQ(test::check_batched_gradient(c.function, examples, batched, test::float_args(c.function)), "")
+          << c.name << " in " << spelled(batched);
+  }
+}
+
+}  // namespace
+}  // namespace burin::op_cases
