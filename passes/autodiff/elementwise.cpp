@@ -208,12 +208,12 @@ void transpose(Tag<Op::mul>, TransposeContext& c) {
 }
 
 void transpose(Tag<Op::div>, TransposeContext& c) {
-  if (c.linear[1]) c.not_linear();
+  c.linear_only_in({0});
   c.give(0, c.b.div(c.ct(), c.operands[1]));
 }
 
 void transpose(Tag<Op::select>, TransposeContext& c) {
-  if (c.linear[0]) c.not_linear();
+  c.linear_only_in({1, 2});
   const ValueId zero = c.b.full_like(c.ct(), 0);
   if (c.linear[1]) c.give(1, c.b.select(c.operands[0], c.ct(), zero));
   if (c.linear[2]) c.give(2, c.b.select(c.operands[0], zero, c.ct()));

@@ -84,6 +84,7 @@ void jvp(Tag<Op::gather>, JvpContext& c) {
 }
 
 void transpose(Tag<Op::gather>, TransposeContext& c) {
+  c.linear_only_in({0});
   Builder& b = c.b;
   const attrs::gather g = c.attrs<Op::gather>();
   ValueId indices = c.operands[1];
@@ -125,7 +126,8 @@ void jvp(Tag<Op::scatter>, JvpContext& c) {
 void transpose(Tag<Op::scatter>, TransposeContext& c) {
   Builder& b = c.b;
   const attrs::scatter s = c.attrs<Op::scatter>();
-  if (s.combine != Combine::add || c.linear[1]) c.not_linear();
+  if (s.combine != Combine::add) c.not_linear();
+  c.linear_only_in({0, 2});
   if (c.linear[0]) c.give(0, c.ct());
   if (!c.linear[2]) return;
   const Shape shape = c.operand_type(0).shape, updates = c.operand_type(2).shape;
@@ -143,6 +145,7 @@ void jvp(Tag<Op::dynamic_slice>, JvpContext& c) {
 }
 
 void transpose(Tag<Op::dynamic_slice>, TransposeContext& c) {
+  c.linear_only_in({0});
   std::vector<ValueId> operands = {c.zeros(0), c.ct()};
   operands.insert(operands.end(), c.operands.begin() + 1, c.operands.end());
   c.give(0, c.b.emit<Op::dynamic_update_slice>(operands));
@@ -157,6 +160,7 @@ void jvp(Tag<Op::dynamic_update_slice>, JvpContext& c) {
 }
 
 void transpose(Tag<Op::dynamic_update_slice>, TransposeContext& c) {
+  c.linear_only_in({0, 1});
   std::vector<ValueId> starts(c.operands.begin() + 2, c.operands.end());
   if (c.linear[0]) {
     std::vector<ValueId> operands = {c.ct(), c.zeros(1)};

@@ -25,14 +25,16 @@ void jvp(Tag<Op::reduce_sum>, JvpContext& c) {
   c.add_tangent(0, c.b.reduce(Op::reduce_sum, *c.tangent(0), c.attrs<Op::reduce_sum>().axes));
 }
 
-// The elements that equal the extremum share its derivative equally.
+// The elements that equal the extremum share its derivative equally. Where the extremum is NaN, so are all derivatives, in
+// either mode: there every element counts as one that hits, and their number is NaN.
 void jvp_extremum(JvpContext& c, const Ints& axes) {
   Builder& b = c.b;
   const ValueId x = c.primal(0), y = c.emit_primal(), t = *c.tangent(0);
   if (b.type(x).size() == 0) return;  // the extremum of nothing is constant
-  const ValueId zero = b.full_like(x, 0);
-  const ValueId hit = b.eq(x, broadcast_back(b, y, b.type(x).shape, axes));
-  const ValueId count = b.reduce(Op::reduce_sum, b.select(hit, b.full_like(x, 1), zero), axes);
+  const ValueId zero = b.full_like(x, 0), all = broadcast_back(b, y, b.type(x).shape, axes);
+  const ValueId hit = b.bit_not(c.source.kind(c.op) == Op::reduce_max ? b.lt(x, all) : b.gt(x, all));
+  const ValueId hits = b.reduce(Op::reduce_sum, b.select(hit, b.full_like(x, 1), zero), axes);
+  const ValueId count = b.select(b.eq(y, y), hits, y);
   c.add_tangent(0, b.div(b.reduce(Op::reduce_sum, b.select(hit, t, zero), axes), count));
 }
 

@@ -1,6 +1,8 @@
 // Derivative rules, one jvp per op and one transpose per op that a jvp rule may put on tangents. Family defaults keep the
 // lists short; a missing rule is a compile error at the op's row (jvp.cpp and transpose.cpp go over ops.def).
 #pragma once
+#include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <span>
@@ -90,6 +92,11 @@ class TransposeContext {
   }
   ValueId zeros(std::size_t operand) { return b.full(operand_type(operand), 0); }
   void give(std::size_t operand, ValueId value) { operand_cotangents[operand] = value; }
+  /// All operands but these depend on no tangent, else not_linear().
+  void linear_only_in(std::initializer_list<std::size_t> which) const {
+    for (std::size_t i = 0; i < linear.size(); ++i)
+      if (linear[i] && std::find(which.begin(), which.end(), i) == which.end()) not_linear();
+  }
   /// Throws: a custom_jvp rule applies this op to a tangent in a way that is not linear in it.
   [[noreturn]] void not_linear() const {
     fail_at(to_string(source.location(op)), Msg::not_linear, name(source.kind(op)));

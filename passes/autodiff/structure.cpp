@@ -58,6 +58,39 @@ std::vector<ValueId> inline_rule(Builder& b, const Function& rule, std::span<con
   return results;
 }
 
+/// The body with each custom_vjp in it, however deep, replaced by its forward function; the body itself when it has none.
+Body with_forward(const Body& body) {
+  Builder b(body->name());
+  bool changed = false;
+  std::vector<ValueId> map(body->num_values()), mapped;
+  for (ValueId arg : body->args()) map[arg.index] = b.add_arg(body->type(arg), body->value_name(arg));
+  body->for_each_op([&](OpId op) {
+    mapped.clear();
+    for (ValueId operand : body->operands(op)) mapped.push_back(map[operand.index]);
+    std::vector<ValueId> results;
+    b.set_location(body->location(op));
+    if (body->kind(op) == Op::custom_vjp) {
+      results = b.inline_body(*body->attrs<Op::custom_vjp>(op).forward, mapped);
+      changed = true;
+    } else if (const Body inner = plain_body(*body, op)) {
+      std::vector<AttrValue> attributes(body->attributes(op).begin(), body->attributes(op).end());
+      for (AttrValue& value : attributes)
+        if (Body* held = std::get_if<Body>(&value); held && *held == inner) {
+          *held = with_forward(inner);
+          changed |= *held != inner;
+        }
+      results = b.call(body->kind(op), mapped, std::move(attributes));
+    } else {
+      results = results_of(*body, op, b.append_copy(*body, op, mapped));
+    }
+    for (std::size_t r = 0; r < body->num_results(op); ++r) map[body->result(op, r).index] = results[r];
+  });
+  if (!changed) return body;
+  std::vector<ValueId> results;
+  for (ValueId result : body->results()) results.push_back(map[result.index]);
+  return std::make_shared<const Function>(b.finish(std::move(results)));
+}
+
 }  // namespace
 
 void jvp_inlined(JvpContext& c, const Body& body) {
@@ -138,7 +171,7 @@ void transpose(Tag<Op::composite>, TransposeContext& c) {
 // nothing to keep but the operands.
 void jvp(Tag<Op::checkpoint>, JvpContext& c) {
   const Body body = c.attrs<Op::checkpoint>().body;
-  c.emit_primal();
+  c.results = c.b.call(Op::checkpoint, c.primals(), {c.backward ? with_forward(body) : body});
   Builder inner(body->name() + "_tangents");
   std::vector<ValueId> primals;
   std::vector<std::optional<ValueId>> tangents(c.size());
