@@ -33,7 +33,9 @@ Literal every(DType dtype) {
   return result;
 }
 
-std::int64_t lowest(DType to) { return is_signed_int(to) ? -(std::int64_t{1} << (8 * size_of(to) - 1)) : 0; }
+std::int64_t lowest(DType to) {
+  return is_signed_int(to) ? static_cast<std::int64_t>(~std::uint64_t{0} << (8 * size_of(to) - 1)) : 0;
+}
 double beyond(DType to) { return std::ldexp(1.0, static_cast<int>(8 * size_of(to)) - is_signed_int(to)); }
 
 TEST(EvalConvert, EveryNarrowValueToEveryDtype) {
