@@ -133,11 +133,11 @@ void shared_work(benchmark::State& state) {
   Samples samples;
   for (auto _ : state) {
     if (gap.count() > 0) std::this_thread::sleep_for(gap);
-    samples.time(state, [&] { call({.num_threads = static_cast<int>(state.range(0))}); });
+    samples.time(state, [&] { call({.num_threads = static_cast<int>(state.range(0)), .threading_threshold_ns = 0}); });
   }
   samples.report(state);
 }
-BENCHMARK(shared_work)->Args({1, 0})->Args({2, 0})->Args({2, 1000})->UseManualTime();
+BENCHMARK(shared_work)->Args({1, 0})->Args({2, 0})->Args({2, 1000})->UseManualTime()->Iterations(2000);
 
 // What the calling thread pays to open a session, with workers awake or asleep.
 void open_session(benchmark::State& state) {
@@ -149,7 +149,7 @@ void open_session(benchmark::State& state) {
   }
   samples.report(state);
 }
-BENCHMARK(open_session)->Arg(0)->Arg(1000)->UseManualTime();
+BENCHMARK(open_session)->Arg(0)->Arg(1000)->UseManualTime()->Iterations(2000);
 
 // A fresh output of every call: allocate, write, release.
 void fresh_output(benchmark::State& state) {
