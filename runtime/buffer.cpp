@@ -1,7 +1,5 @@
 #include "runtime/buffer.h"
 
-#include <sys/mman.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -9,6 +7,7 @@
 
 #include "base/check.h"
 #include "runtime/errors.h"
+#include "runtime/large_blocks.h"
 #include "runtime/limits.h"
 
 namespace burin::runtime {
@@ -25,12 +24,16 @@ Replacement& replacement() {
   return *instance;
 }
 
-void* allocate_default(std::size_t bytes) {
-  if (static_cast<std::int64_t>(bytes) < huge_page) return std::aligned_alloc(alignment, round_up(bytes, alignment));
-  void* data = std::aligned_alloc(huge_page, round_up(bytes, huge_page));
-  // Advice only: small pages work as well, more slowly.
-  if (data != nullptr) madvise(data, round_up(bytes, huge_page), MADV_HUGEPAGE);
-  return data;
+void* allocate_default(std::int64_t bytes) {
+  if (bytes >= huge_page) return allocate_large(bytes);
+  return std::aligned_alloc(alignment, static_cast<std::size_t>(round_up(bytes, alignment)));
+}
+
+void release_default(void* data, std::int64_t bytes) {
+  if (bytes >= huge_page)
+    release_large(data, bytes);
+  else
+    std::free(data);
 }
 
 }  // namespace
@@ -56,7 +59,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
     buffer->allocator_ = r.allocator;
   }
   void* data = buffer->allocator_ != nullptr ? buffer->allocator_->allocate(static_cast<std::size_t>(bytes))
-                                             : allocate_default(static_cast<std::size_t>(bytes));
+                                             : allocate_default(bytes);
   if (data == nullptr) throw_out_of_memory(bytes);
   BURIN_CHECK(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, "the allocator gave unaligned memory");
   buffer->data_ = data;
@@ -80,7 +83,7 @@ Buffer::~Buffer() {
   if (allocator_ != nullptr)
     allocator_->release(data_, static_cast<std::size_t>(bytes_));
   else
-    std::free(data_);
+    release_default(data_, bytes_);
 }
 
 }  // namespace burin::runtime

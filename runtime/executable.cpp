@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // A phase is worth the other threads' help above the first cost; a run is worth waking them above the second.
 constexpr double phase_threshold_ns = 5e3;
-constexpr double wake_threshold_ns = 30e3;
+constexpr double wake_threshold_ns = 40e3;
 // Into how many pieces of about equal cost a phase is cut at most: the unit in which threads share it.
 constexpr std::int64_t max_units = 512;
 // Arenas kept for the next calls: as many as calls usually run at one time.

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "runtime/large_blocks.h"
 
 namespace burin::runtime {
 namespace {
@@ -77,6 +78,36 @@ TEST(Buffer, AnAllocatorThatFailsIsAnError) {
   EXPECT_THROW(Buffer::allocate(8), Error);
   set_allocator({});
   EXPECT_NE(Buffer::allocate(8)->data(), nullptr);
+}
+
+TEST(LargeBlocks, AreKeptForTheSameSize) {
+  give_back_large_blocks();
+  const std::int64_t bytes = (5 << 20) + 1;
+  std::shared_ptr<Buffer> buffer = Buffer::allocate(bytes);
+  const void* data = buffer->data();
+  EXPECT_EQ(kept_large_bytes(), 0);
+  buffer.reset();
+  EXPECT_EQ(kept_large_bytes(), 6 << 20);
+  const std::shared_ptr<Buffer> other = Buffer::allocate(8 << 20);
+  EXPECT_NE(other->data(), data);
+  EXPECT_EQ(kept_large_bytes(), 6 << 20);
+  buffer = Buffer::allocate(bytes + 100);
+  EXPECT_EQ(buffer->data(), data);
+  EXPECT_EQ(kept_large_bytes(), 0);
+  buffer.reset();
+  give_back_large_blocks();
+  EXPECT_EQ(kept_large_bytes(), 0);
+}
+
+TEST(LargeBlocks, TheOldestGoWhenThereAreTooMany) {
+  give_back_large_blocks();
+  const std::int64_t first = 400 << 20;  // never touched, so they take no memory
+  for (std::int64_t i = 0; i < 5; ++i) {
+    Buffer::allocate(first + i * (2 << 20));
+    EXPECT_LE(kept_large_bytes(), 1 << 30);
+  }
+  EXPECT_LT(kept_large_bytes(), 3 * first);
+  give_back_large_blocks();
 }
 
 }  // namespace
