@@ -4,8 +4,11 @@
 #include "codegen/vector_math/erf_inv.h"
 #include "codegen/vector_math/exp.h"
 #include "codegen/vector_math/functions.h"
+#include "codegen/vector_math/hyperbolic.h"
+#include "codegen/vector_math/inverse_trig.h"
 #include "codegen/vector_math/log.h"
 #include "codegen/vector_math/pow.h"
+#include "codegen/vector_math/root.h"
 #include "codegen/vector_math/trig.h"
 
 namespace burin::codegen::math {

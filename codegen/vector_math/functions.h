@@ -1,12 +1,14 @@
-// The vector-math functions by name, and the one place that maps a name to its routine.
+// The vector-math functions by name, and the arity of each.
 #pragma once
 #include <cstdint>
 #include <string_view>
 
 // X(name) per function of one argument, Y(name) per function of two.
+// clang-format off
 #define BURIN_MATH_FUNCTIONS(X, Y) \
-  X(exp)                           \
-  X(exp2) X(expm1) X(log) X(log2) X(log1p) X(tanh) X(logistic) X(erf) X(erfc) X(erf_inv) X(sin) X(cos) X(tan) Y(pow)
+  X(exp) X(exp2) X(expm1) X(log) X(log2) X(log1p) X(tanh) X(logistic) X(erf) X(erfc) X(erf_inv) X(rsqrt) X(cbrt) \
+  X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(asinh) X(acosh) X(atanh) Y(pow) Y(atan2)
+// clang-format on
 
 namespace burin::codegen {
 

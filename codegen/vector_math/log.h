@@ -77,8 +77,7 @@ typename M::F log_of(M& m, LogReduction<M> x) {
   return m.fma(x.e, m.f(Fmt::ln2_hi), x.f + low);
 }
 
-/// The logarithm's values where `distance`, its argument, is not a positive finite number; x is what NaN and inf come
-/// from.
+/// `result`, or the logarithm's value where x is not a finite number above its pole.
 template <class M>
 typename M::F log_edges(M& m, typename M::F result, typename M::F x, typename M::F pole) {
   auto at_most_pole = m.select(x == pole, m.f(-infinity), m.f(not_a_number));
@@ -100,17 +99,22 @@ typename M::F log2(M& m, typename M::F x) {
   return log_edges(m, result, x, m.f(0));
 }
 
+/// For x > -1: e comes from 1 + x rounded, f = 2^-e (1 + x) - 1 from x itself, rounded once. Denormal x loses bits.
 template <class M>
-typename M::F log1p(M& m, typename M::F x) {
+LogReduction<M> reduce_log1p(M& m, typename M::F x) {
   using Fmt = FormatOf<M>;
-  // e comes from 1 + x rounded; f = 2^-e (1 + x) - 1 from x itself, rounded once. 4 * 2^-e, as 2^-e may be denormal.
   auto shifted = log_shift(m, x + m.f(1)) >> Fmt::mantissa;
   auto e =
       m.from_bits(shifted | m.i(LogFormat<M::width>::carrier_bits)) - m.f(LogFormat<M::width>::carrier + Fmt::bias);
+  // 4 * 2^-e, as 2^-e may be denormal.
   auto scale = m.from_bits((m.i(2 * Fmt::bias + 2) - shifted) << Fmt::mantissa);
   auto quarter = m.f(0.25);
-  auto f = m.fma(x * quarter, scale, m.fma(quarter, scale, m.f(-1)));
-  auto result = log_edges(m, log_of<M>(m, {e, f}), x, m.f(-1));
+  return {e, m.fma(x * quarter, scale, m.fma(quarter, scale, m.f(-1)))};
+}
+
+template <class M>
+typename M::F log1p(M& m, typename M::F x) {
+  auto result = log_edges(m, log_of(m, reduce_log1p(m, x)), x, m.f(-1));
   return m.select(m.abs(x) < m.f(M::width == 32 ? 0x1p-26 : 0x1p-55), x, result);
 }
 

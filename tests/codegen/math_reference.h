@@ -54,6 +54,28 @@ R reference(MathFn fn, R x, R y) {
       return std::cos(x);
     case MathFn::tan:
       return std::tan(x);
+    case MathFn::rsqrt:
+      return 1 / std::sqrt(x);
+    case MathFn::cbrt:
+      return std::cbrt(x);
+    case MathFn::asin:
+      return std::asin(x);
+    case MathFn::acos:
+      return std::acos(x);
+    case MathFn::atan:
+      return std::atan(x);
+    case MathFn::sinh:
+      return std::sinh(x);
+    case MathFn::cosh:
+      return std::cosh(x);
+    case MathFn::asinh:
+      return std::asinh(x);
+    case MathFn::acosh:
+      return std::acosh(x);
+    case MathFn::atanh:
+      return std::atanh(x);
+    case MathFn::atan2:
+      return std::atan2(x, y);
     case MathFn::pow:
       // Such y is an even integer; glibc 2.36 returns infinity for powl(-infinity, -2^63).
       return std::pow(std::fabs(y) >= 0x1p54 ? std::fabs(x) : x, y);

@@ -31,9 +31,10 @@ void try_input(MathFn fn, T x, T y, Worst& worst) {
   if (error > worst.ulps) worst = {error, x, y, worst.tried};
 }
 
-/// Arguments of pow whose result is neither 0 nor infinity as a rule.
+/// Bases of any size with exponents that make the result neither 0 nor infinity as a rule; points all around the
+/// origin; edges against edges.
 template <class T>
-void try_powers(Worst& worst, int count) {
+void try_pairs(MathFn fn, Worst& worst, int count) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> unit(-1, 1);
   double range = sizeof(T) == 4 ? 155 : 1080;
@@ -42,16 +43,17 @@ void try_powers(Worst& worst, int count) {
     T near_one = static_cast<T>(1 + unit(random) * std::ldexp(1.0, -static_cast<int>(random() % 50)));
     for (T x : {any, near_one, static_cast<T>(20 * unit(random))}) {
       double log = std::log2(std::fabs(static_cast<double>(x)));
-      try_input(MathFn::pow, x, static_cast<T>(unit(random) * range / log), worst);
-      try_input(MathFn::pow, x, static_cast<T>(std::rint(unit(random) * 40) / 2), worst);
+      try_input(fn, x, static_cast<T>(unit(random) * range / log), worst);
+      try_input(fn, x, static_cast<T>(std::rint(unit(random) * 40) / 2), worst);
+      try_input(fn, x, static_cast<T>(x * unit(random)), worst);
     }
   }
+  constexpr T inf = std::numeric_limits<T>::infinity(), nan = std::numeric_limits<T>::quiet_NaN();
   for (T x : edge_inputs<T>()) {
     for (T y : {T(0), T(-0.0), T(1), T(-1), T(2), T(3), T(-3), T(0.5), T(-0.5), T(1.5), T(1e30), T(-1e30), T(8388607),
-                T(8388609), T(16777215), T(9007199254740991.0), std::numeric_limits<T>::infinity(),
-                -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::quiet_NaN()}) {
-      try_input(MathFn::pow, x, y, worst);
-      try_input(MathFn::pow, y, x, worst);
+                T(8388609), T(16777215), T(9007199254740991.0), inf, -inf, nan}) {
+      try_input(fn, x, y, worst);
+      try_input(fn, y, x, worst);
     }
   }
 }
@@ -61,7 +63,7 @@ Worst measure_f32(MathFn fn) {
   const char* step_text = std::getenv("BURIN_ULP_STEP");
   std::uint64_t step = step_text ? std::strtoull(step_text, nullptr, 10) : 1009;
   if (math_arity(fn) == 2) {
-    try_powers<float>(worst, 200'000);
+    try_pairs<float>(fn, worst, 200'000);
     return worst;
   }
   for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32; bits += step) {
@@ -74,7 +76,7 @@ Worst measure_f32(MathFn fn) {
 Worst measure_f64(MathFn fn) {
   Worst worst;
   if (math_arity(fn) == 2) {
-    try_powers<double>(worst, 100'000);
+    try_pairs<double>(fn, worst, 100'000);
     return worst;
   }
   std::mt19937_64 random(3);

@@ -49,9 +49,14 @@ TYPED_TEST(VectorMath, ExactPoints) {
     this->expect(MathFn::logistic, zero, T(0.5));
     this->expect(MathFn::cos, zero, T(1));
     this->expect(MathFn::erfc, zero, T(1));
+    this->expect(MathFn::cosh, zero, T(1));
   }
   this->expect(MathFn::log, T(1), T(0));
   this->expect(MathFn::log2, T(1), T(0));
+  this->expect(MathFn::acos, T(1), T(0));
+  this->expect(MathFn::acosh, T(1), T(0));
+  this->expect(MathFn::rsqrt, T(4), T(0.5));
+  for (int k = -50; k <= 50; ++k) this->expect(MathFn::cbrt, T(k) * T(k) * T(k), T(k));
   using Limits = std::numeric_limits<T>;
   for (int k = Limits::min_exponent - Limits::digits; k < Limits::max_exponent; ++k) {
     this->expect(MathFn::exp2, T(k), std::ldexp(T(1), k));
@@ -91,6 +96,38 @@ TYPED_TEST(VectorMath, InfinitiesAndPoles) {
     this->expect(fn, inf, nan);
     this->expect(fn, -inf, nan);
   }
+  this->expect(MathFn::rsqrt, T(0), inf);
+  this->expect(MathFn::rsqrt, T(-0.0), -inf);
+  this->expect(MathFn::rsqrt, inf, T(0));
+  this->expect(MathFn::rsqrt, T(-1), nan);
+  this->expect(MathFn::cbrt, -inf, -inf);
+  for (MathFn fn : {MathFn::sinh, MathFn::asinh}) {
+    this->expect(fn, inf, inf);
+    this->expect(fn, -inf, -inf);
+  }
+  this->expect(MathFn::cosh, -inf, inf);
+  this->expect(MathFn::acosh, inf, inf);
+  this->expect(MathFn::acosh, -inf, nan);
+  this->expect(MathFn::acosh, std::nextafter(T(1), T(0)), nan);
+  this->expect(MathFn::atanh, T(1), inf);
+  this->expect(MathFn::atanh, T(-1), -inf);
+  for (MathFn fn : {MathFn::asin, MathFn::acos, MathFn::atanh}) {
+    this->expect(fn, std::nextafter(T(1), T(2)), nan);
+    this->expect(fn, -inf, nan);
+  }
+}
+
+TYPED_TEST(VectorMath, Atan2SeesTheSignsOfZeros) {
+  using T = TypeParam;
+  constexpr T inf = std::numeric_limits<T>::infinity();
+  for (T y : {T(0), T(-0.0), T(1), T(-1), inf, -inf}) {
+    for (T x : {T(0), T(-0.0), T(1), T(-1), inf, -inf}) {
+      if (std::fabs(x) != std::fabs(y)) this->expect(MathFn::atan2, y, x, std::atan2(y, x));
+    }
+  }
+  for (T y : {T(0), T(-0.0)}) {
+    for (T x : {T(0), T(-0.0)}) this->expect(MathFn::atan2, y, x, std::atan2(y, x));
+  }
 }
 
 TYPED_TEST(VectorMath, NanComesOut) {
@@ -103,7 +140,10 @@ TYPED_TEST(VectorMath, TinyArgumentsStayThemselves) {
   for (T x : {std::numeric_limits<T>::denorm_min(), 3 * std::numeric_limits<T>::denorm_min(),
               std::numeric_limits<T>::min()}) {
     for (T y : {x, -x}) {
-      for (MathFn fn : {MathFn::expm1, MathFn::log1p, MathFn::tanh, MathFn::sin, MathFn::tan}) this->expect(fn, y, y);
+      for (MathFn fn : {MathFn::expm1, MathFn::log1p, MathFn::tanh, MathFn::sin, MathFn::tan, MathFn::asin,
+                        MathFn::atan, MathFn::sinh, MathFn::asinh, MathFn::atanh}) {
+        this->expect(fn, y, y);
+      }
     }
   }
 }
