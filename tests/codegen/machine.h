@@ -8,6 +8,7 @@
 #include "ir/kernel/block_builder.h"
 #include "ir/literal.h"
 #include "runtime/status.h"
+#include "tests/support/literals.h"
 #include "tests/support/machine.h"
 
 namespace burin::test {
@@ -24,8 +25,6 @@ void run(BurinKernel entry, const ir::Kernel& kernel, std::vector<ir::Literal>& 
 void run(const ir::Kernel& kernel, const ir::Target& target, std::vector<ir::Literal>& params,
          runtime::StatusSlot* status = nullptr);
 
-/// "" when equal bit for bit (any NaN equals any NaN), else the first difference.
-std::string difference(const ir::Literal& found, const ir::Literal& expected);
 /// Random bits, of which some are NaN and infinities for floats; bools are 0 or 1.
 ir::Literal random_bits(const ir::Type& type, std::uint64_t seed);
 /// Small whole numbers, exact in every dtype.
