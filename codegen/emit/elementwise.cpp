@@ -170,7 +170,6 @@ Value* emit(Tag<Op::ge>, const Args& a) {
 }
 
 // ---- functions that are approximated -----------------------------------------------------------------------------------
-Value* emit(Tag<Op::rsqrt>, const Args& a) { return a.b.CreateFDiv(a.number(1), a.unary(llvm::Intrinsic::sqrt)); }
 Value* emit(Tag<Op::pow>, const Args& a) {
   return a.real() ? emit_math(a.b, MathFn::pow, a[0], a[1]) : emit_int_pow(a.b, a[0], a[1], a.is_signed());
 }
@@ -185,20 +184,6 @@ Value* emit(Tag<Op::pow>, const Args& a) {
 BURIN_MATH_FUNCTIONS(BURIN_ONE, BURIN_TWO)
 #undef BURIN_ONE
 #undef BURIN_TWO
-
-#define BURIN_MATH(op) \
-  Value* emit(Tag<Op::op>, const Args& a) { return no_rule(a, Op::op); }
-BURIN_MATH(cbrt)
-BURIN_MATH(asin)
-BURIN_MATH(acos)
-BURIN_MATH(atan)
-BURIN_MATH(sinh)
-BURIN_MATH(cosh)
-BURIN_MATH(asinh)
-BURIN_MATH(acosh)
-BURIN_MATH(atanh)
-BURIN_MATH(atan2)
-#undef BURIN_MATH
 
 /// Ops whose result, computed in f32 from half operands, the half type holds already.
 constexpr bool stays_exact(Op op) {
