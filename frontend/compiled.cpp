@@ -87,6 +87,7 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
 
 }  // namespace detail
 
+std::int64_t Lowered::num_ops() const { return static_cast<std::int64_t>(state_->function->num_ops()); }
 std::string Lowered::text() const { return print(*state_->function); }
 
 Compiled Lowered::compile() const {

@@ -54,6 +54,7 @@ class Lowered {
  public:
   /// The IR before any pass.
   std::string text() const;
+  std::int64_t num_ops() const;
   Compiled compile() const;
 
   struct State;

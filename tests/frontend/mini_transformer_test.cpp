@@ -1,0 +1,119 @@
+// The tutorial's model against numbers from elsewhere (JAX and float64), through every backend.
+#include "tests/frontend/mini_transformer.h"
+
+#include <burin/io.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "tests/frontend/expect.h"
+
+namespace burin::test {
+namespace {
+
+constexpr int V = 32, T = 16, D = 64, H = 4, L = 2;
+
+const std::map<std::string, Tensor>& reference() {
+  static const auto all = io::load_safetensors("tests/data/mini_transformer.safetensors");
+  return all;
+}
+
+// |a - b| / |b|, 2-norms over all elements.
+double relative_error(const Tensor& a, const Tensor& b) {
+  const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
+  double difference = 0, size = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    difference += (x[i] - y[i]) * (x[i] - y[i]);
+    size += y[i] * y[i];
+  }
+  return std::sqrt(difference / size);
+}
+
+Params reference_params() {
+  return tree::map_with_path([](std::string_view path, Tensor) { return reference().at("params." + std::string(path)); },
+                             init_model(random::key(0), V, T, D, L));
+}
+Batch reference_batch() { return {reference().at("inputs"), reference().at("targets")}; }
+
+class MiniTransformer : public testing::TestWithParam<const char*> {
+ public:
+  MiniTransformer() : before_(std::getenv("BURIN_BACKEND")) { setenv("BURIN_BACKEND", GetParam(), 1); }
+  ~MiniTransformer() override { setenv("BURIN_BACKEND", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST_P(MiniTransformer, InitialParametersAreThoseOfJax) {
+  for (const auto& [path, found] : tree::leaves(init_model(random::key(0), V, T, D, L))) {
+    const std::vector<float> a = found.to_vector<float>(), b = reference().at("params." + path).to_vector<float>();
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_LE(std::abs(a[i] - b[i]), 2 * (std::nextafter(std::abs(b[i]), 1e9f) - std::abs(b[i]))) << path << ' ' << i;
+  }
+}
+
+TEST_P(MiniTransformer, LogitsAndGradientsAreAsNearToTheTruthAsThoseOfJax) {
+  const Params params = reference_params();
+  const Batch batch = reference_batch();
+  const auto limit = [](const std::string& leaf) { return 2 * reference().at("jax_error." + leaf).item<double>(); };
+  EXPECT_LE(relative_error(model(params, batch.inputs, H), reference().at("logits_f64")), limit("logits"));
+  const auto jitted = jit([](Params p, Batch b) { return grad(loss_fn)(p, b, H); });
+  for (const Params& grads : {grad(loss_fn)(params, batch, H), jitted(params, batch)})
+    for (const auto& [path, g] : tree::leaves(grads))
+      EXPECT_LE(relative_error(g, reference().at("grads_f64." + path)), limit(path)) << path;
+}
+
+TEST_P(MiniTransformer, LossesFollowThoseOfJax) {
+  const int steps = std::string(GetParam()) == "interpreter" ? 3 : 200;
+  const auto step = jit(train_step, {.donate = {0}});
+  Params params = reference_params();
+  const std::vector<double> expected = reference().at("losses").to_vector<double>();
+  for (int i = 0; i < steps; ++i) {
+    Tensor loss;
+    std::tie(params, loss) = step(params, reference_batch(), 1e-3);
+    ASSERT_NEAR(double(loss), expected[static_cast<std::size_t>(i)], 1e-5 * expected[static_cast<std::size_t>(i)]) << "step " << i;
+  }
+}
+
+TEST_P(MiniTransformer, MistakesSayWhatIsWrong) {
+  const Params params = reference_params();
+  const Tensor ids = reference().at("inputs");
+  EXPECT_NE(error_text([&] { (void)model(params, ids, 5); }).find("5 heads do not divide a width of 64"), std::string::npos);
+  EXPECT_NE(error_text([&] { (void)model(params, ids + 20, H); }).find("index 32 is out of range for axis 0 of f32[32,64]"), std::string::npos);
+  EXPECT_NE(error_text([&] { (void)model(params, zeros({2, 17}, i32), H); }).find("slice: stop 17 is past axis 0 of f32[16,64]"), std::string::npos);
+  const auto jitted = jit([](Params p, Tensor t) { return model(p, t, H); });
+  EXPECT_NE(error_text([&] { (void)jitted(params, zeros({2, 17}, i32)); }).find("slice: stop 17 is past axis 0 of f32[16,64], position_embedding"), std::string::npos);
+  EXPECT_NE(error_text([&] { (void)jitted(params, ids + 20); }).find("mini_transformer.h:"), std::string::npos);
+}
+
+TEST_P(MiniTransformer, MixedDtypesAreThoseOfJax) {
+  const auto run = [](DType of_weights, DType of_scales) {
+    Params p = tree::map_with_path(
+        [=](std::string_view path, Tensor t) { return t.astype(path.find("norm") == std::string_view::npos ? of_weights : of_scales); },
+        reference_params());
+    return model(p, reference().at("inputs"), H).dtype();
+  };
+  EXPECT_EQ(run(bf16, bf16), bf16);
+  EXPECT_EQ(run(f32, bf16), f32);
+  EXPECT_EQ(run(bf16, f32), f32);
+}
+
+constexpr const char* backends[] = {"evaluator", "interpreter", "machine"};
+INSTANTIATE_TEST_SUITE_P(Gate, MiniTransformer, testing::ValuesIn(backends, backends + (BURIN_WITH_LLVM ? 3 : 2)),
+                         [](const auto& parameter) { return std::string(parameter.param); });
+
+TEST(MiniTransformer, MoreLayersCompileNoMoreOps) {
+  (void)init_model(random::key(0), V, T, D, 2);
+  const auto compiles = jit_statistics().compiles;
+  (void)init_model(random::key(0), V, T, D, 12);
+  // Only the split into 15 keys instead of 5, and reading one of 15, are new.
+  EXPECT_LE(jit_statistics().compiles, compiles + 2);
+  const Params params = reference_params();
+  (void)model(params, reference().at("inputs"), H);
+  const auto after_forward = jit_statistics().compiles;
+  (void)model(params, reference().at("inputs"), H);
+  EXPECT_EQ(jit_statistics().compiles, after_forward);
+}
+
+}  // namespace
+}  // namespace burin::test
