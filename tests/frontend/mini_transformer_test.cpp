@@ -46,7 +46,14 @@ class MiniTransformer : public testing::TestWithParam<const char*> {
 
 TEST_P(MiniTransformer, InitialParametersAreThoseOfJax) {
   for (const auto& [path, found] : tree::leaves(init_model(random::key(0), V, T, D, L))) {
-    const std::vector<float> a = found.to_vector<float>(), b = reference().at("params." + path).to_vector<float>();
+    const Tensor& expected = reference().at("params." + path);
+    // The evaluator and the interpreter compute erf_inv itself; JAX's approximation, which machine code follows, is up to
+    // a dozen units in the last place away from it.
+    if (std::string(GetParam()) != "machine") {
+      EXPECT_LE(relative_error(found, expected), 2e-7) << path;
+      continue;
+    }
+    const std::vector<float> a = found.to_vector<float>(), b = expected.to_vector<float>();
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_LE(std::abs(a[i] - b[i]), 2 * (std::nextafter(std::abs(b[i]), 1e9f) - std::abs(b[i]))) << path << ' ' << i;
   }
