@@ -1,0 +1,89 @@
+// The same bits for any number of threads, with every step shared out among the workers.
+#include <gtest/gtest.h>
+
+#include "ir/kernel/program.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
+#include "runtime/thread_pool.h"
+#include "tests/passes/training_step.h"
+#include "tests/support/machine.h"
+
+namespace burin::passes {
+namespace {
+
+using namespace ir;
+
+int workers_that_ran() {
+  int count = 0;
+  for (int worker = 0; worker < 8; ++worker) count += runtime::tasks_run_by_worker(worker) > 0;
+  return count;
+}
+
+// Runs with 1, 2 and 8 threads. With 8 a second worker must have taken part in some run: which one is a matter of timing.
+void check(const Function& f, const std::vector<Literal>& inputs, const std::vector<bool>& donated = {}) {
+  for (const Target& target : test::runnable_targets()) {
+    Options options;
+    options.donated = donated;
+    const Program program = build_program(f, target, options);
+    const std::vector<Literal> one = test::run_machine(program, inputs, target, 1);
+    for (int threads : {2, 8}) {
+      int most = 0;
+      for (int attempt = 0; attempt < 20 && most < 2; ++attempt) {
+        runtime::reset_worker_counters();
+        const std::vector<Literal> many = test::run_machine(program, inputs, target, threads);
+        most = std::max(most, workers_that_ran());
+        for (std::size_t i = 0; i < one.size(); ++i)
+          ASSERT_TRUE(many[i] == one[i]) << "result " << i << " with " << threads << " threads, " << to_string(target);
+      }
+      EXPECT_GE(most, 2) << "all tasks ran on one of " << threads << " threads";
+    }
+  }
+}
+
+void check(const std::string& text) {
+  const Function f = parse(text);
+  check(f, step_inputs(f, 4));
+}
+
+TEST(determinism, matmul) {
+  check("func @main(%x: f32[300,170], %w: f32[170,515]) -> (f32[300,515]) {\n"
+        "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
+}
+
+TEST(determinism, rows) {
+  check("func @main(%x: f32[2000,65]) -> (f32[2000,65]) {\n"
+        "  %m = reduce_max %x {axes = [1]}\n"
+        "  %b = broadcast %m {shape = [2000, 65], dims = [0]}\n"
+        "  %e = sub %x, %b\n  %p = exp %e\n"
+        "  %s = reduce_sum %p {axes = [1]}\n"
+        "  %c = broadcast %s {shape = [2000, 65], dims = [0]}\n"
+        "  %y = div %p, %c\n  return %y\n}\n");
+}
+
+TEST(determinism, reductions_over_rows_and_columns) {
+  check("func @main(%x: f32[3000,65], %g: f32[3000,65]) -> (f32[3000], f32[65]) {\n"
+        "  %p = mul %x, %g\n"
+        "  %r = reduce_sum %p {axes = [1]}\n"
+        "  %b = broadcast %r {shape = [3000, 65], dims = [0]}\n"
+        "  %q = mul %p, %b\n"
+        "  %c = reduce_sum %q {axes = [0]}\n"
+        "  return %r, %c\n}\n");
+}
+
+TEST(determinism, training_step_with_and_without_donation) {
+  const Function step = training_step(read_function("tests/data/transformer_loss_medium.ir"));
+  const std::vector<Literal> inputs = step_inputs(step, 300);
+  std::vector<bool> donated;
+  for (ValueId arg : step.args()) donated.push_back(is_float(step.type(arg).dtype));
+  check(step, inputs);
+  check(step, inputs, donated);
+  const Target target = test::runnable_targets().back();
+  Options options;
+  const std::vector<Literal> kept = test::run_machine(build_program(step, target, options), inputs, target);
+  options.donated = donated;
+  const std::vector<Literal> taken = test::run_machine(build_program(step, target, options), inputs, target);
+  for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(kept[i] == taken[i]) << "result " << i;
+}
+
+}  // namespace
+}  // namespace burin::passes
