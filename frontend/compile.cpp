@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "frontend/dump.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
 #include "ir/message.h"
@@ -56,8 +57,9 @@ class Evaluated final : public CompiledFunction {
   }
 };
 
-passes::Options pass_options(const CompileOptions& options) {
+passes::Options pass_options(const CompileOptions& options, Dump* dump) {
   passes::Options result;
+  if (dump) result.observer = dump->observer();
   result.excess_precision = options.excess_precision;
   result.memory_budget = options.memory_budget;
   result.donated = options.donated;
@@ -66,9 +68,9 @@ passes::Options pass_options(const CompileOptions& options) {
 
 class Interpreted final : public CompiledFunction {
  public:
-  Interpreted(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+  Interpreted(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_)));
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
     aliases_.assign(traced_.results().size(), -1);  // interpret() returns its results apart from its inputs
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
@@ -114,9 +116,9 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
 
 class Machine final : public CompiledFunction {
  public:
-  Machine(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+  Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_)));
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
     executable_ = std::make_unique<runtime::Executable>(
         step_table(*program_, codegen::compile(kernels_of(*program_), target_, options_.num_threads)));
     aliases_ = program_->aliases;
@@ -134,14 +136,14 @@ class Machine final : public CompiledFunction {
 };
 #endif
 
-std::shared_ptr<const CompiledFunction> build(ir::Function f, const CompileOptions& options) {
+std::shared_ptr<const CompiledFunction> build(ir::Function f, const CompileOptions& options, Dump* dump) {
   switch (chosen_backend()) {
     case Backend::evaluator: return std::make_shared<Evaluated>(std::move(f), options);
-    case Backend::interpreter: return std::make_shared<Interpreted>(std::move(f), options);
+    case Backend::interpreter: return std::make_shared<Interpreted>(std::move(f), options, dump);
     case Backend::machine: break;
   }
 #if BURIN_WITH_LLVM
-  return std::make_shared<Machine>(std::move(f), options);
+  return std::make_shared<Machine>(std::move(f), options, dump);
 #else
   return std::make_shared<Evaluated>(std::move(f), options);
 #endif
@@ -203,7 +205,9 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
   return cache().get_or_make(key, [&] {
     const auto start = std::chrono::steady_clock::now();
     const std::size_t num_ops = f.num_ops();
-    auto compiled = build(std::move(f), options);
+    const auto dump = Dump::start(f);
+    auto compiled = build(std::move(f), options, dump.get());
+    if (dump) dump->finish(*compiled);
     ++num_compiles;
     if (environment_flag("BURIN_LOG_COMPILES")) {
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

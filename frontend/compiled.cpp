@@ -85,6 +85,21 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
   return results;
 }
 
+std::string memory_text(const ir::Program& program) {
+  std::string text = fmt::format("arena {} bytes, outputs {} bytes\n", program.arena_bytes, [&] {
+    std::int64_t bytes = 0;
+    for (std::size_t i = 0; i < program.outputs.size(); ++i)
+      if (program.aliases[i] < 0) bytes += program.outputs[i].bytes();
+    return bytes;
+  }());
+  static constexpr std::string_view storages[] = {"input", "output", "arena", "constant"};
+  for (const ir::PlannedValue& value : program.plan)
+    text += fmt::format("{:>12} bytes  steps {:>4}..{:<4} {} {} + {}  {} {}\n", value.type.bytes(), value.first_step,
+                        value.last_step, storages[static_cast<int>(value.place.storage)], value.place.index,
+                        value.place.offset, to_string(value.type), value.name);
+  return text;
+}
+
 }  // namespace detail
 
 std::int64_t Lowered::num_ops() const { return static_cast<std::int64_t>(state_->function->num_ops()); }
@@ -112,21 +127,7 @@ std::string Compiled::kernels() const {
   return text;
 }
 
-std::string Compiled::memory() const {
-  const ir::Program& program = state_->compiled->program();
-  std::string text = fmt::format("arena {} bytes, outputs {} bytes\n", program.arena_bytes, [&] {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < program.outputs.size(); ++i)
-      if (program.aliases[i] < 0) bytes += program.outputs[i].bytes();
-    return bytes;
-  }());
-  static constexpr std::string_view storages[] = {"input", "output", "arena", "constant"};
-  for (const ir::PlannedValue& value : program.plan)
-    text += fmt::format("{:>12} bytes  steps {:>4}..{:<4} {} {} + {}  {} {}\n", value.type.bytes(), value.first_step,
-                        value.last_step, storages[static_cast<int>(value.place.storage)], value.place.index,
-                        value.place.offset, to_string(value.type), value.name);
-  return text;
-}
+std::string Compiled::memory() const { return detail::memory_text(state_->compiled->program()); }
 
 std::int64_t Compiled::num_kernels() const { return static_cast<std::int64_t>(state_->compiled->program().kernels.size()); }
 std::int64_t Compiled::num_steps() const { return static_cast<std::int64_t>(state_->compiled->program().steps.size()); }

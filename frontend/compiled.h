@@ -25,5 +25,8 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
                                  const std::source_location& where);
 
+/// The memory plan: one line per value, for people.
+std::string memory_text(const ir::Program& program);
+
 }  // namespace detail
 }  // namespace burin

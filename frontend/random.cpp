@@ -297,8 +297,9 @@ Tensor permutation(const Key& key, const Tensor& x, Where where) {
       const std::vector<std::uint32_t> drawn = order.to_vector<std::uint32_t>();
       std::vector<std::int32_t> places(static_cast<std::size_t>(n));
       std::iota(places.begin(), places.end(), 0);
-      std::stable_sort(places.begin(), places.end(), [&](std::int32_t a, std::int32_t b) {
-        return drawn[static_cast<std::size_t>(a)] < drawn[static_cast<std::size_t>(b)];
+      std::sort(places.begin(), places.end(), [&](std::int32_t a, std::int32_t b) {
+        const std::uint32_t x = drawn[static_cast<std::size_t>(a)], y = drawn[static_cast<std::size_t>(b)];
+        return x != y ? x < y : a < b;
       });
       result = take({result, where}, tensor(places), 0);
       continue;

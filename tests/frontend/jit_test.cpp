@@ -1,7 +1,11 @@
 #include "tests/frontend/expect.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 namespace burin {
 namespace {
@@ -185,6 +189,21 @@ TEST_P(Backends, ADonatedArgumentIsGone) {
     EXPECT_EQ(text.find("a tensor, f32[4], is used that was donated to the function jitted at jit_test.cpp:"), 0u) << text;
   else
     EXPECT_EQ(text, "no error");
+}
+
+TEST_P(Backends, DumpsItsStages) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("burin_dump_" + std::string(GetParam()) + std::to_string(getpid()));
+  setenv("BURIN_DUMP", folder.c_str(), 1);
+  (void)jit([](Tensor p) { return softmax(p * 1.5).sum(0); })(ones({3, 5}));
+  unsetenv("BURIN_DUMP");
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) files.insert(entry.path().filename());
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(files.contains("00_trace.ir"));
+  EXPECT_TRUE(files.contains("timings.txt"));
+  EXPECT_EQ(files.contains("program.txt"), std::string(GetParam()) != "evaluator");
+  EXPECT_EQ(files.contains("kernels.s"), std::string(GetParam()) == "machine");
 }
 
 TEST_P(Backends, ACallThatThrowsLeavesDonatedArguments) {

@@ -1,0 +1,78 @@
+#include "frontend/dump.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "frontend/compiled.h"
+#include "ir/message.h"
+#include "ir/printer.h"
+
+namespace burin::detail {
+namespace {
+
+std::atomic<int> number{0};
+
+std::string graph_of(const ir::Function& f) {
+  std::string text = fmt::format("digraph \"{}\" {{\n  node [shape=box, fontname=monospace];\n", f.name());
+  for (ir::ValueId arg : f.args())
+    text += fmt::format("  v{} [label=\"{} {}\", shape=ellipse];\n", arg.index, f.value_name(arg), to_string(f.type(arg)));
+  f.for_each_op([&](ir::OpId op) {
+    const std::uint32_t self = f.num_results(op) > 0 ? f.result(op).index : 0;
+    const std::string_view kind = f.kind(op) == ir::Op::fusion ? std::string_view("fusion") : name(f.kind(op));
+    text += fmt::format("  v{} [label=\"{}\\n{}\"];\n", self, kind,
+                        f.num_results(op) > 0 ? to_string(f.type(f.result(op))) : std::string());
+    for (std::size_t i = 1; i < f.num_results(op); ++i)
+      text += fmt::format("  v{} [label=\"result {}\"];\n  v{} -> v{};\n", f.result(op, i).index, i, self, f.result(op, i).index);
+    for (ir::ValueId operand : f.operands(op)) text += fmt::format("  v{} -> v{};\n", operand.index, self);
+  });
+  return text + "}\n";
+}
+
+}  // namespace
+
+std::unique_ptr<Dump> Dump::start(const ir::Function& traced) {
+  const char* root = std::getenv("BURIN_DUMP");
+  if (!root || !*root) return nullptr;
+  const std::string folder = fmt::format("{}/{:04}_{}", root, number++, traced.name());
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) ir::fail(ir::Msg::dump_unwritable, folder, error.message());
+  std::unique_ptr<Dump> dump(new Dump(folder));
+  dump->before_ = print(traced, {.locations = true});
+  dump->write("00_trace.ir", dump->before_);
+  return dump;
+}
+
+void Dump::write(const std::string& name, const std::string& text) {
+  std::ofstream file(folder_ + "/" + name);
+  file << text;
+  file.close();
+  if (!file) ir::fail(ir::Msg::dump_unwritable, folder_ + "/" + name, "the file cannot be written");
+}
+
+std::function<void(const passes::Options::Event&)> Dump::observer() {
+  return [this](const passes::Options::Event& event) {
+    timings_ += fmt::format("{:>10.3f} ms  {}\n", event.seconds * 1e3, event.pass);
+    if (!event.function) return;
+    const std::string text = print(*event.function, {.locations = true});
+    write(fmt::format("{:02}_{}.ir", stage_++, event.pass), text == before_ ? "(unchanged)\n" : text);
+    if (event.pass == "fuse") write("fused.dot", graph_of(*event.function));
+    before_ = text;
+  };
+}
+
+void Dump::finish(const CompiledFunction& compiled) {
+  write("timings.txt", timings_);
+  if (!compiled.has_program()) return;
+  write("program.txt", print(compiled.program()));
+  write("memory.txt", memory_text(compiled.program()));
+  if (chosen_backend() != Backend::machine) return;
+  write("kernels.ll", compiled.llvm());
+  write("kernels.s", compiled.assembly());
+}
+
+}  // namespace burin::detail
