@@ -153,13 +153,16 @@ TEST(Executable, StepsOfOnePhaseShareTheThreads) {
   table.steps[2].cost_ns = 100;
   for (int t : {1, 2, 8}) {
     const Executable executable(table);
-    std::vector<std::int32_t> a(700), b(3), c(1), d(50);
     reset_worker_counters();
-    run(executable, {}, {a.data(), b.data(), c.data(), d.data()}, threads(t));
-    for (const auto* counts : {&a, &b, &c, &d})
-      EXPECT_EQ(std::count(counts->begin(), counts->end(), 1), static_cast<std::ptrdiff_t>(counts->size()));
     int workers = 0;
-    for (int worker = 0; worker < 8; ++worker) workers += tasks_run_by_worker(worker) > 0;
+    for (int runs = 0; workers < 2 && runs < (t == 1 ? 1 : 100); ++runs) {
+      std::vector<std::int32_t> a(700), b(3), c(1), d(50);
+      run(executable, {}, {a.data(), b.data(), c.data(), d.data()}, threads(t));
+      for (const auto* counts : {&a, &b, &c, &d})
+        EXPECT_EQ(std::count(counts->begin(), counts->end(), 1), static_cast<std::ptrdiff_t>(counts->size()));
+      workers = 0;
+      for (int worker = 0; worker < 8; ++worker) workers += tasks_run_by_worker(worker) > 0;
+    }
     if (t == 1)
       EXPECT_EQ(workers, 0) << "the pool was asked though one thread was";
     else

@@ -59,13 +59,16 @@ TEST(FloatEnvironment, IsSetForTasksAndRestored) {
 
 TEST(FloatEnvironment, IsSetForWorkersStartedByAThreadWithAnother) {
   // Threads inherit the mode of the one that starts them.
-  std::fesetround(FE_DOWNWARD);
   reset_worker_counters();
-  const std::vector<int> seen = modes_seen(17);
-  std::fesetround(FE_TONEAREST);
-  EXPECT_EQ(seen, std::vector<int>(64, 3));
   int workers = 0;
-  for (int worker = 0; worker < 17; ++worker) workers += tasks_run_by_worker(worker) > 0;
+  for (int runs = 0; runs < 100 && workers < 2; ++runs) {
+    std::fesetround(FE_DOWNWARD);
+    const std::vector<int> seen = modes_seen(17);
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(seen, std::vector<int>(64, 3));
+    workers = 0;
+    for (int worker = 0; worker < 17; ++worker) workers += tasks_run_by_worker(worker) > 0;
+  }
   EXPECT_GE(workers, 2);
 }
 

@@ -67,13 +67,14 @@ TEST(ThreadPoolSession, SeveralWorkersTakePart) {
   reset_worker_counters();
   PoolSession session(4);
   ASSERT_TRUE(session.threaded());
-  session.run(64, sleep_a_little, nullptr);
-  std::int64_t total = 0, helpers = 0;
-  for (int worker = 0; worker < 4; ++worker) {
-    total += tasks_run_by_worker(worker);
-    helpers += worker > 0 && tasks_run_by_worker(worker) > 0;
+  std::int64_t runs = 0, total = 0, helpers = 0;
+  for (; runs < 100 && helpers < 2; ++runs) {  // on a busy machine it may be long before a worker gets a core
+    session.run(64, sleep_a_little, nullptr);
+    helpers = 0;
+    for (int worker = 1; worker < 4; ++worker) helpers += tasks_run_by_worker(worker) > 0;
   }
-  EXPECT_EQ(total, 64);
+  for (int worker = 0; worker < 4; ++worker) total += tasks_run_by_worker(worker);
+  EXPECT_EQ(total, 64 * runs);
   EXPECT_GE(helpers, 2);
   EXPECT_EQ(tasks_run_by_worker(4), 0);
   EXPECT_EQ(tasks_run_by_worker(-1), 0);
@@ -86,7 +87,8 @@ TEST(ThreadPoolSession, WorkersWakeUpAfterSleeping) {
     EXPECT_FALSE(pool_is_warm());
     reset_worker_counters();
     PoolSession session(2);
-    session.run(16, sleep_a_little, nullptr);
+    // On a busy machine it may be long before the worker gets a core.
+    for (int run = 0; run < 500 && tasks_run_by_worker(1) == 0; ++run) session.run(16, sleep_a_little, nullptr);
     EXPECT_GT(tasks_run_by_worker(1), 0);
   }
 }
