@@ -114,6 +114,24 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
   return table;
 }
 
+std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
+  constexpr std::uint32_t never = ~0u;
+  std::vector<std::uint32_t> first_write(program.outputs.size(), never);
+  std::uint32_t end_of_checks = 0;  // the first phase without an index to check in it or after it
+  for (const ir::Step& step : program.steps) {
+    const ir::Kernel& kernel = program.kernels[step.kernel];
+    for (std::size_t i = 0; i < step.args.size(); ++i) {
+      const ir::BufferRef& ref = step.args[i];
+      if (ref.storage == ir::Storage::output && kernel.buffers[i].space != ir::Space::in)
+        first_write[ref.index] = std::min(first_write[ref.index], step.phase);
+    }
+    if (!step.sites.empty()) end_of_checks = std::max(end_of_checks, step.phase + 1);
+  }
+  std::vector<bool> after;
+  for (std::uint32_t phase : first_write) after.push_back(phase >= end_of_checks);
+  return after;
+}
+
 class Machine final : public CompiledFunction {
  public:
   Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
@@ -122,6 +140,7 @@ class Machine final : public CompiledFunction {
     executable_ = std::make_unique<runtime::Executable>(
         step_table(*program_, codegen::compile(kernels_of(*program_), target_, options_.num_threads)));
     aliases_ = program_->aliases;
+    in_place_ = outputs_written_after_checks(*program_);
     const int threads = options_.num_threads > 0 ? options_.num_threads : runtime::default_num_threads();
     held_bytes_ = executable_->held_bytes(threads);
   }

@@ -38,6 +38,9 @@ class CompiledFunction {
   const CompileOptions& options() const { return options_; }
   /// Output i may be written over input aliases()[i]; -1: none.
   const std::vector<std::int32_t>& aliases() const { return aliases_; }
+  /// Whether output i may be written over its input although a call may fail: only when no index can be found out of range
+  /// in the phase of the first write or later.
+  bool may_write_in_place(std::size_t i) const { return in_place_[i]; }
   /// Inputs and outputs by pointer, as in runtime::Executable.
   virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) const = 0;
   /// Arena, scratch and results of one call.
@@ -54,6 +57,7 @@ class CompiledFunction {
   ir::Target target_;
   std::shared_ptr<const ir::Program> program_;
   std::vector<std::int32_t> aliases_;
+  std::vector<bool> in_place_;
   std::int64_t held_bytes_ = 0;
 };
 

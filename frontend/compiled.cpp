@@ -13,30 +13,6 @@
 
 namespace burin {
 namespace detail {
-namespace {
-
-// Writing over an argument is safe only when no index can be found out of range in the same phase or later.
-bool may_write_in_place(const CompiledFunction& f, std::size_t output) {
-  const ir::Program& program = f.program();
-  std::uint32_t first_write = ~0u, last_check = 0;
-  bool checks = false;
-  for (const ir::Step& step : program.steps) {
-    const ir::Kernel& kernel = program.kernels[step.kernel];
-    for (std::size_t i = 0; i < step.args.size(); ++i) {
-      const ir::BufferRef& ref = step.args[i];
-      const bool writes = kernel.buffers[i].space != ir::Space::in;
-      if (writes && ref.storage == ir::Storage::output && ref.index == output) first_write = std::min(first_write, step.phase);
-    }
-    if (!step.sites.empty()) {
-      checks = true;
-      last_check = std::max(last_check, step.phase);
-    }
-  }
-  return !checks || last_check < first_write;
-}
-
-}  // namespace
-
 std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
                                  const std::source_location& where) {
@@ -61,7 +37,7 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
       BURIN_CHECK(j < arguments.size() && donated[j], "only a donated argument is written in place");
       const auto& node = Access::node(*arguments[j]);
       const bool sole_owner = node.use_count() == 1 && node->buffer && node->buffer.use_count() == 1;
-      if (sole_owner && may_write_in_place(f, i)) {
+      if (sole_owner && f.may_write_in_place(i)) {
         buffer = node->buffer;
         taken.push_back(j);
       } else {
