@@ -57,6 +57,10 @@ class Evaluated final : public CompiledFunction {
   }
 };
 
+#if !BURIN_WITH_LLVM
+[[noreturn]] void no_machine() { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
+#endif
+
 passes::Options pass_options(const CompileOptions& options, Dump* dump) {
   passes::Options result;
   if (dump) result.observer = dump->observer();
@@ -137,8 +141,7 @@ class Machine final : public CompiledFunction {
   Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
     program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
-    executable_ = std::make_unique<runtime::Executable>(
-        step_table(*program_, codegen::compile(kernels_of(*program_), target_, options_.num_threads)));
+    executable_ = make_executable(*program_, target_, options_.num_threads);
     aliases_ = program_->aliases;
     in_place_ = outputs_written_after_checks(*program_);
     const int threads = options_.num_threads > 0 ? options_.num_threads : runtime::default_num_threads();
@@ -192,13 +195,45 @@ std::int64_t CompiledFunction::peak_bytes() const {
   return bytes;
 }
 
+std::string CompiledFunction::llvm() const { return program_llvm(program(), target_); }
+std::string CompiledFunction::assembly() const { return program_assembly(program(), target_); }
+
 #if BURIN_WITH_LLVM
-std::string CompiledFunction::llvm() const { return codegen::emit_llvm(kernels_of(program()), target_); }
-std::string CompiledFunction::assembly() const { return codegen::emit_assembly(kernels_of(program()), target_); }
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads) {
+  return std::make_unique<runtime::Executable>(
+      step_table(program, codegen::compile(kernels_of(program), target, num_threads)));
+}
+std::string program_llvm(const ir::Program& program, const ir::Target& target) {
+  return codegen::emit_llvm(kernels_of(program), target);
+}
+std::string program_assembly(const ir::Program& program, const ir::Target& target) {
+  return codegen::emit_assembly(kernels_of(program), target);
+}
 #else
-std::string CompiledFunction::llvm() const { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
-std::string CompiledFunction::assembly() const { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int) { no_machine(); }
+std::string program_llvm(const ir::Program&, const ir::Target&) { no_machine(); }
+std::string program_assembly(const ir::Program&, const ir::Target&) { no_machine(); }
 #endif
+
+std::vector<ir::Literal> run_literals(const ir::Program& program, const runtime::Executable& executable,
+                                      std::span<const ir::Literal> inputs, const runtime::RunOptions& options) {
+  std::vector<ir::Literal> in(inputs.begin(), inputs.end()), out;
+  std::vector<const void*> in_data;
+  std::vector<void*> out_data;
+  for (ir::Literal& literal : in) {
+    literal.expand();
+    in_data.push_back(literal.raw().data());
+  }
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    // A donated argument lives where its output does.
+    const std::int32_t donor = program.aliases[i];
+    out.push_back(donor >= 0 ? in[static_cast<std::size_t>(donor)] : ir::Literal(program.outputs[i]));
+    out_data.push_back(out.back().mutable_raw().data());
+    if (donor >= 0) in_data[static_cast<std::size_t>(donor)] = out_data.back();
+  }
+  executable.run(in_data, out_data, options);
+  return out;
+}
 
 Hash128 compile_key(const ir::Function& f, const CompileOptions& options) {
   Hasher hasher;

@@ -10,7 +10,22 @@
 #include "ir/kernel/program.h"
 #include "ir/target.h"
 
+namespace burin::runtime {
+class Executable;
+struct RunOptions;
+}  // namespace burin::runtime
+
 namespace burin::detail {
+
+/// Machine code for `target`, which this machine must have, and the table of the program's steps. `num_threads` modules are
+/// compiled at a time. An error in a build without LLVM.
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads);
+/// One run over literals. The memory of a donated input is taken from a copy.
+std::vector<ir::Literal> run_literals(const ir::Program& program, const runtime::Executable& executable,
+                                      std::span<const ir::Literal> inputs, const runtime::RunOptions& options);
+/// Optimised LLVM IR and assembly of a program's kernels; an error in a build without LLVM.
+std::string program_llvm(const ir::Program& program, const ir::Target& target);
+std::string program_assembly(const ir::Program& program, const ir::Target& target);
 
 struct CompileOptions {
   std::vector<bool> donated;  // by argument
