@@ -16,13 +16,15 @@ namespace {
 
 std::atomic<int> number{0};
 
+}  // namespace
+
 std::string graph_of(const ir::Function& f) {
   std::string text = fmt::format("digraph \"{}\" {{\n  node [shape=box, fontname=monospace];\n", f.name());
   for (ir::ValueId arg : f.args())
     text += fmt::format("  v{} [label=\"{} {}\", shape=ellipse];\n", arg.index, f.value_name(arg), to_string(f.type(arg)));
   f.for_each_op([&](ir::OpId op) {
     const std::uint32_t self = f.num_results(op) > 0 ? f.result(op).index : 0;
-    const std::string_view kind = f.kind(op) == ir::Op::fusion ? std::string_view("fusion") : name(f.kind(op));
+    const std::string kind = f.kind(op) == ir::Op::fusion ? "@" + f.attrs<ir::Op::fusion>(op).body->name() : std::string(name(f.kind(op)));
     text += fmt::format("  v{} [label=\"{}\\n{}\"];\n", self, kind,
                         f.num_results(op) > 0 ? to_string(f.type(f.result(op))) : std::string());
     for (std::size_t i = 1; i < f.num_results(op); ++i)
@@ -32,7 +34,6 @@ std::string graph_of(const ir::Function& f) {
   return text + "}\n";
 }
 
-}  // namespace
 
 std::unique_ptr<Dump> Dump::start(const ir::Function& traced) {
   const char* root = std::getenv("BURIN_DUMP");

@@ -1,0 +1,56 @@
+#include "tools/execute/backends.h"
+
+#include "frontend/compile.h"
+#include "ir/eval/eval.h"
+#include "passes/pipeline.h"
+#include "runtime/executable.h"
+
+namespace tools {
+
+using namespace burin;
+using namespace burin::ir;
+
+bool can_run(const Target& target) {
+#if BURIN_WITH_LLVM
+  const Target host = host_target();
+  return target.isa <= host.isa && (!target.avx512_fp16 || host.avx512_fp16);
+#else
+  (void)target;
+  return false;
+#endif
+}
+
+bool is_fused(const Function& f) {
+  bool any = false, all = true;
+  f.for_each_op([&](OpId op) {
+    const Op kind = f.kind(op);
+    any = any || kind == Op::fusion;
+    all = all && (kind == Op::fusion || kind == Op::optimization_barrier || kind == Op::constant);
+  });
+  return any && all;
+}
+
+Program program_of(const Function& f, const Target& target, bool excess_precision) {
+  burin::passes::Options options;
+  options.excess_precision = excess_precision;
+  return is_fused(f) ? burin::passes::run_lowering(f, target, options) : burin::passes::build_program(f, target, options);
+}
+
+Run evaluator(Function f) {
+  return [f = std::move(f)](std::span<const Literal> inputs) { return evaluate(f, inputs); };
+}
+
+Run interpreter(Program program) {
+  return [program = std::move(program)](std::span<const Literal> inputs) { return interpret(program, inputs); };
+}
+
+Run machine(Program program, const Target& target, int num_threads) {
+  std::shared_ptr<const burin::runtime::Executable> executable = burin::detail::make_executable(program, target, num_threads);
+  return [program = std::move(program), executable, num_threads](std::span<const Literal> inputs) {
+    burin::runtime::RunOptions options;
+    options.num_threads = num_threads;
+    return burin::detail::run_literals(program, *executable, inputs, options);
+  };
+}
+
+}  // namespace tools

@@ -1,0 +1,30 @@
+// Functions and Programs computed by the evaluator, the kernel interpreter and machine code.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/kernel/program.h"
+#include "ir/target.h"
+
+namespace tools {
+
+using Results = std::vector<burin::ir::Literal>;
+/// Computes the results; throws burin::Error for an index out of range.
+using Run = std::function<Results(std::span<const burin::ir::Literal> inputs)>;
+
+/// True when this machine has what the target asks for and the build has LLVM.
+bool can_run(const burin::ir::Target& target);
+/// Whether every op is one that fuse leaves at the top of a function.
+bool is_fused(const burin::ir::Function& f);
+/// The Program of a function, traced or fused already.
+burin::ir::Program program_of(const burin::ir::Function& f, const burin::ir::Target& target, bool excess_precision);
+
+Run evaluator(burin::ir::Function f);
+Run interpreter(burin::ir::Program program);
+/// Compiles now. `num_threads` 0: one per core.
+Run machine(burin::ir::Program program, const burin::ir::Target& target, int num_threads);
+
+}  // namespace tools

@@ -1,0 +1,98 @@
+// burin-opt: reads a Function or a Program as text, runs passes on it, and prints what comes out.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "base/error.h"
+#include "tools/execute/input_text.h"
+#include "tools/opt/check.h"
+#include "tools/opt/stages.h"
+
+namespace {
+
+using namespace burin;
+using namespace burin::ir;
+
+constexpr int failed = 1, misused = 2;
+
+struct CommandLine {
+  std::string path = "-", target, passes;
+  opt::Request request;
+  bool time_passes = false, check = false;
+  std::uint64_t seed = 1;
+};
+
+std::string list(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+void split_passes(CommandLine& line) {
+  const std::vector<std::string> known = opt::known_passes();
+  for (const std::string& pass : CLI::detail::split(line.passes, ',')) {
+    if (std::find(known.begin(), known.end(), pass) == known.end())
+      throw CLI::ValidationError("--passes", fmt::format("unknown pass `{}`, expected one of {}", pass, list(known)));
+    line.request.passes.push_back(pass);
+  }
+}
+
+// Without --target, this machine. With it, default caches: the same text everywhere.
+Target target_of(const std::string& name) {
+  if (name.empty()) return host_target();
+  Target target;
+  if (!isa_from_name(name, &target.isa))
+    throw CLI::ValidationError("--target", fmt::format("unknown target `{}`, expected one of avx2, avx512, avx512_bf16, amx", name));
+  return target;
+}
+
+void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  const std::vector<std::string> artefacts = {"ir", "kernel", "llvm", "asm", "dot", "memory"};
+  opt::Request& request = line.request;
+  app.add_option("file", line.path, "IR or Program text; - is stdin")->capture_default_str();
+  auto* passes = app.add_option("--passes", line.passes, "passes to run, in this order: " + list(opt::known_passes()));
+  app.add_flag("--pipeline", request.pipeline, "run the whole pipeline, up to what --emit shows")->excludes(passes);
+  app.add_option("--emit", request.emit, "what to print: " + list(artefacts) + "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory")
+      ->check(CLI::IsMember(artefacts));
+  app.add_flag("--explain-fusion", request.explain_fusion, "print which op is in which kernel, and why one stands alone");
+  app.add_flag("--time-passes", line.time_passes, "print the seconds of each pass to stderr");
+  app.add_option("--target", line.target, "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
+  app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass");
+  app.add_flag("--check", line.check, "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter and machine code, and compare");
+  app.add_option("--seed", line.seed, "of the data of --check")->capture_default_str();
+  app.add_flag("!--no-excess-precision", request.excess_precision, "round 16-bit floats after every op");
+  app.add_flag("--full-constants", request.full_constants, "print constants of any size, so that the text parses");
+  app.add_flag("--locations", request.locations, "print where each op comes from");
+  app.parse(argc, argv);
+  if (passes->count() > 0) split_passes(line);
+  request.target = target_of(line.target);
+}
+
+int run(CommandLine& line) {
+  if (line.time_passes)
+    line.request.observer = [](const burin::passes::Options::Event& event) {
+      fmt::print(stderr, "{:>10.3f} ms  {}{}\n", event.seconds * 1e3, event.pass, event.changed ? "" : " (unchanged)");
+    };
+  const tools::Unit before = tools::parse_unit(tools::read_text(line.path), line.path);
+  const tools::Unit after = opt::run_passes(before, line.request);
+  std::cout << opt::text_of(after, line.request) << std::flush;
+  if (!std::cout) throw burin::Error("cannot write to stdout");
+  if (!line.check) return 0;
+  const opt::CheckReport report = opt::check(before, after, line.request.target, line.seed, line.request.excess_precision);
+  std::cerr << "burin-opt: " << report.text << '\n';
+  return report.agree ? 0 : failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs passes over IR text and prints what comes out.\nExit status: 0 done, 1 bad input or a failed --check, 2 wrong usage."};
+  CommandLine line;
+  try {
+    parse(app, line, argc, argv);
+    return run(line);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : misused;
+  } catch (const std::exception& error) {
+    std::cerr << "burin-opt: " << error.what() << '\n';
+    return failed;
+  }
+}

@@ -1,0 +1,97 @@
+#include "tools/opt/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "passes/lower/program.h"
+#include "tools/execute/backends.h"
+#include "tools/execute/compare.h"
+#include "tools/execute/seeded_data.h"
+
+namespace opt {
+namespace {
+
+using namespace burin;
+using namespace burin::ir;
+
+struct Way {
+  std::string name;
+  tools::Run run;
+};
+
+// A program between lower and plan_memory has no bytes for its values yet.
+Program planned(Program program) {
+  const bool unplanned = program.arena_bytes == 0 && std::any_of(program.plan.begin(), program.plan.end(), [](const PlannedValue& v) {
+    return v.place.storage == Storage::arena && v.type.bytes() > 0;
+  });
+  if (unplanned) {
+    burin::passes::schedule(program);
+    burin::passes::plan_memory(program);
+  }
+  return program;
+}
+
+void add_ways(const std::string& when, const tools::Unit& unit, const Target& target, bool excess_precision, std::vector<Way>& ways) {
+  if (unit.function) ways.push_back({when + ", evaluator", tools::evaluator(*unit.function)});
+  const Program program =
+      unit.function ? tools::program_of(*unit.function, target, excess_precision) : planned(*unit.program);
+  ways.push_back({when + ", interpreter", tools::interpreter(program)});
+  if (tools::can_run(target)) ways.push_back({when + ", machine code", tools::machine(program, target, 1)});
+}
+
+struct Outcome {
+  tools::Results results;
+  std::string error;
+};
+
+Outcome outcome(const Way& way, const std::vector<Literal>& inputs) {
+  try {
+    return {way.run(inputs), ""};
+  } catch (const burin::Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::vector<Type> input_types(const tools::Unit& unit) {
+  return unit.function ? unit.function->arg_types() : unit.program->inputs;
+}
+
+}  // namespace
+
+CheckReport check(const tools::Unit& before, const tools::Unit& after, const Target& target, std::uint64_t seed,
+                  bool excess_precision) {
+  tools::Agreement agreement;
+  if (before.function)
+    agreement = tools::agreement_of(*before.function, excess_precision);
+  else
+    agreement = {64 * 0x1p-23, "a program says in which order it sums, not from what"};
+  std::vector<Way> ways;
+  add_ways("before", before, target, excess_precision, ways);
+  add_ways("after", after, target, excess_precision, ways);
+  std::vector<std::pair<std::string, tools::Draw>> rounds = {{"plain", tools::Draw::plain}};
+  // Where sums may be ordered differently, infinities and NaN would only hide what they meet.
+  if (agreement.tolerance == 0) rounds.emplace_back("special", tools::Draw::special);
+  for (const auto& [name, draw] : rounds) {
+    const std::vector<Literal> inputs = tools::seeded_data(input_types(before), seed, draw);
+    const Outcome expected = outcome(ways[0], inputs);
+    for (std::size_t i = 1; i < ways.size(); ++i) {
+      const Outcome found = outcome(ways[i], inputs);
+      std::string wrong;
+      if (expected.error.empty() != found.error.empty())
+        wrong = fmt::format("{} instead of {}", found.error.empty() ? "no error" : found.error,
+                            expected.error.empty() ? "no error" : expected.error);
+      else
+        wrong = tools::first_difference(found.results, expected.results, agreement.tolerance);
+      if (!wrong.empty())
+        return {false, fmt::format("check failed: {}, on {} data: {}; expected: {}", ways[i].name, name, wrong, ways[0].name)};
+    }
+  }
+  std::string names;
+  for (const Way& way : ways) names += (names.empty() ? "" : "; ") + way.name;
+  if (agreement.tolerance == 0) return {true, fmt::format("check: bitwise equal, on plain and special data ({})", names)};
+  return {true, fmt::format("check: equal within {:.2g} because of {} ({})", agreement.tolerance, agreement.reason, names)};
+}
+
+}  // namespace opt
