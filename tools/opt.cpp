@@ -18,7 +18,7 @@ using namespace burin::ir;
 constexpr int failed = 1, misused = 2;
 
 struct CommandLine {
-  std::string path = "-", target, passes;
+  std::string path = "-", target, passes, against;
   opt::Request request;
   bool time_passes = false, check = false;
   std::uint64_t seed = 1;
@@ -56,7 +56,8 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_flag("--time-passes", line.time_passes, "print the seconds of each pass to stderr");
   app.add_option("--target", line.target, "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
   app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass");
-  app.add_flag("--check", line.check, "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter and machine code, and compare");
+  auto* check = app.add_flag("--check", line.check, "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter and machine code, and compare");
+  app.add_option("--against", line.against, "with --check: what comes out must compute what this text does, not what went in")->needs(check);
   app.add_option("--seed", line.seed, "of the data of --check")->capture_default_str();
   app.add_flag("!--no-excess-precision", request.excess_precision, "round 16-bit floats after every op");
   app.add_flag("--full-constants", request.full_constants, "print constants of any size, so that the text parses");
@@ -76,7 +77,8 @@ int run(CommandLine& line) {
   std::cout << opt::text_of(after, line.request) << std::flush;
   if (!std::cout) throw burin::Error("cannot write to stdout");
   if (!line.check) return 0;
-  const opt::CheckReport report = opt::check(before, after, line.request.target, line.seed, line.request.excess_precision);
+  const tools::Unit expected = line.against.empty() ? before : tools::parse_unit(tools::read_text(line.against), line.against);
+  const opt::CheckReport report = opt::check(expected, after, line.request.target, line.seed, line.request.excess_precision);
   std::cerr << "burin-opt: " << report.text << '\n';
   return report.agree ? 0 : failed;
 }

@@ -1,7 +1,7 @@
 """lit configuration of the pass tests: tests/ir/<pass>/*.ir, each with its RUN lines.
 
-Run one folder with `lit -v -Dbuild=build/dev tests/ir/<pass>`. In RUN lines, %burin-opt is the tool of that build tree
-and %inputs the folder tests/ir/inputs. Features for REQUIRES: llvm, avx2, avx512f, avx512_bf16, amx_bf16.
+Run one folder with `lit -v -Dbuild=build/dev tests/ir/<pass>`. In RUN lines, %burin-opt and %burin-run are the tools of that build
+tree and %inputs the folder tests/ir/inputs. Features for REQUIRES: llvm, avx2, avx512f, avx512_bf16, amx_bf16.
 
 A test that runs passes must also execute their input and output: it needs a RUN line with --check, or a line
 `// NOT-EXECUTED: <reason>`.
@@ -28,7 +28,8 @@ config.test_source_root = os.path.join(root, "tests", "ir")
 config.test_exec_root = os.path.join(build, "lit")
 llvm_bin = os.environ.get("BURIN_LLVM_BIN", "/usr/lib/llvm-22/bin")
 config.environment["PATH"] = os.pathsep.join([llvm_bin, os.path.join(build, "bin"), os.environ["PATH"]])
-config.substitutions += [("%burin-opt", tool), ("%inputs", os.path.join(root, "tests", "ir", "inputs"))]
+config.substitutions += [("%burin-opt", tool), ("%burin-run", os.path.join(build, "bin", "burin-run")),
+                         ("%inputs", os.path.join(root, "tests", "ir", "inputs"))]
 
 with open(os.path.join(build, "CMakeCache.txt")) as cache:
     if "BURIN_WITH_LLVM:BOOL=ON" in cache.read():

@@ -67,6 +67,7 @@ CheckReport check(const tools::Unit& before, const tools::Unit& after, const Tar
     agreement = tools::agreement_of(*before.function, excess_precision);
   else
     agreement = {64 * 0x1p-23, "a program says in which order it sums, not from what"};
+  if (input_types(before) != input_types(after)) throw burin::Error("--check: the arguments differ");
   std::vector<Way> ways;
   add_ways("before", before, target, excess_precision, ways);
   add_ways("after", after, target, excess_precision, ways);
