@@ -35,8 +35,9 @@ class System {
     if (!fresh) found->second = std::min(found->second, row.constant);
   }
 
-  bool infeasible() {
-    while (!contradiction_ && !rows_.empty() && !overflow_ && rows_.size() <= max_rows) eliminate(cheapest());
+  enum class Order : std::uint8_t { cheapest, innermost, outermost };
+  bool infeasible(Order order) {
+    while (!contradiction_ && !rows_.empty() && !overflow_ && rows_.size() <= max_rows) eliminate(next(order));
     return contradiction_;
   }
 
@@ -45,14 +46,16 @@ class System {
     std::size_t below = 0, above = 0;
   };
 
-  // The variable whose elimination adds the fewest rows.
-  VarId cheapest() const {
+  // Cheapest: the variable whose elimination adds the fewest rows.
+  VarId next(Order order) const {
     std::map<VarId, Sides> sides;
     for (const auto& [terms, constant] : rows_)
       for (const auto& [var, coefficient] : terms) ++(coefficient > 0 ? sides[var].below : sides[var].above);
     const auto cost = [](const Sides& s) {
       return static_cast<std::int64_t>(s.below * s.above) - static_cast<std::int64_t>(s.below + s.above);
     };
+    if (order == Order::innermost) return sides.rbegin()->first;
+    if (order == Order::outermost) return sides.begin()->first;
     return std::ranges::min_element(sides, {}, [&](const auto& entry) { return cost(entry.second); })->first;
   }
 
@@ -128,7 +131,10 @@ bool contradict(std::vector<Affine> inequalities, std::vector<Affine> equalities
     }
   }
   for (Affine& row : inequalities) system.add(std::move(row));
-  return system.infeasible();
+  // What rounding to integers finds depends on the order in which variables go.
+  for (const auto order : {System::Order::cheapest, System::Order::innermost, System::Order::outermost})
+    if (System(system).infeasible(order)) return true;
+  return false;
 }
 
 // A number r such that the terms of `equality` which are no multiples of r always sum up to less than r in size.

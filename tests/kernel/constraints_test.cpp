@@ -42,6 +42,17 @@ TEST(Constraints, IntegersAreTighterThanFractions) {
   EXPECT_TRUE(infeasible({}, {Affine(1)}));
 }
 
+TEST(Constraints, TriesSeveralOrders) {
+  // With 0 <= j <= 3, 4*i + j >= 4 says i >= 1; eliminating i first would lose that.
+  Facts facts;
+  for (VarId var : {i, j, k}) {
+    facts.add(Affine(var));
+    facts.add(Affine(3) - Affine(var));
+  }
+  facts.add(Affine(i, 4) + Affine(j) - Affine(4));
+  EXPECT_EQ(facts.lowest(Affine(i, 12) + Affine(k, 4) + Affine(j)), 12);
+}
+
 TEST(Constraints, HugeFactorsAreNotProvenRatherThanWrong) {
   const std::int64_t huge = std::int64_t{1} << 48;
   EXPECT_FALSE(infeasible({Affine(i, huge) + Affine(j, huge - 1) + Affine(k, 3),
