@@ -37,7 +37,8 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   const ValueId value = body.result(scatter);
   const Type type = body.type(operand), update_type = body.type(updates);
   const Shape& index_shape = body.type(indices).shape;
-  const DType wide = a.combine == Combine::add ? accumulator_dtype(type.dtype) : type.dtype;
+  const bool rounds = a.combine == Combine::add || a.combine == Combine::mul;
+  const DType wide = rounds ? accumulator_dtype(type.dtype) : type.dtype;
 
   // Window axis of the updates for each operand axis that has one.
   std::vector<std::int64_t> window_axis(type.rank(), -1);
