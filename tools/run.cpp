@@ -21,7 +21,7 @@ using namespace burin::ir;
 constexpr int failed = 1, misused = 2;
 
 struct CommandLine {
-  std::string path = "-", inputs = "random", outputs, expect, backend = "machine", isa;
+  std::string path = "-", inputs = "random", outputs, expect, backend = BURIN_WITH_LLVM ? "machine" : "interpreter", isa;
   double tolerance = 0;
   int threads = 0, reps = 1;
   bool quiet = false;
