@@ -42,9 +42,9 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
 
 /// By the kind of a fusion op.
 Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place = {});
-/// May the argument's memory take a result of a fusion of that kind while the kernel still reads it? Only when it flows to results
-/// position by position: each element is read before its place is written.
-bool can_overwrite(std::string_view kind, const Function& body, ValueId arg);
+/// May the argument's memory take `result` of a fusion of that kind that reads it? Only when it flows to results position by
+/// position, and to this one: each element is read, at the latest for this result, before its place is written.
+bool can_overwrite(std::string_view kind, const Function& body, ValueId arg, ValueId result);
 
 /// The parameters of a kernel that has all arguments and results of `body`: buffers by argument and by result.
 struct Parameters {

@@ -25,7 +25,7 @@ Parameters add_parameters(LoweredKernel& lowered, const Function& body, const In
   return parameters;
 }
 
-bool can_overwrite(std::string_view kind, const Function& body, ValueId arg) {
+bool can_overwrite(std::string_view kind, const Function& body, ValueId arg, ValueId result) {
   if (kind == "rows") return false;  // several passes read a row; each may come after a store
   std::vector<bool> follows(body.num_values(), false);
   follows[arg.index] = true;
@@ -39,7 +39,7 @@ bool can_overwrite(std::string_view kind, const Function& body, ValueId arg) {
               body.type(body.result(op)).shape == body.type(arg).shape;
     follows[body.result(op).index] = true;
   });
-  return aligned;
+  return aligned && follows[result.index];
 }
 
 }  // namespace burin::passes::lower

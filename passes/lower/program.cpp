@@ -82,7 +82,7 @@ class ProgramBuilder {
         for (std::size_t k = 0; k < operands.size(); ++k)
           if (const BufferRef& place = places_[operands[k].index]; place.storage == Storage::input && place.index == i) uses.push_back(k);
         if (uses.empty() == reads || uses.size() > 1) continue;
-        if (reads && !lower::can_overwrite(kind, body, body.args()[uses[0]])) continue;
+        if (reads && !lower::can_overwrite(kind, body, body.args()[uses[0]], body.results()[r])) continue;
         if (!reads && last_read_[i] >= op.index) continue;
         donated_[i] = false;
         return static_cast<std::int32_t>(i);

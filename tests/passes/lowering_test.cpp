@@ -224,6 +224,12 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  %t = transpose %p {permutation = [1, 0]}\n"
         "  %n = add %t, %p\n"
         "  return %n\n}\n", {true}, {-1});
+  // The first result does not read %v, so it must not take its memory: the second result is still to read it.
+  check("func @main(%v: f32[50], %m: f32[50], %g: f32[50]) -> (f32[50], f32[50]) {\n"
+        "  %a = add %m, %g\n"
+        "  %h = mul %g, %a\n"
+        "  %b = add %v, %h\n"
+        "  return %a, %b\n}\n", {true, true, false}, {1, 0});
   // Two results of one loop, each over its own argument.
   check("func @main(%m: f32[50], %v: f32[50], %g: f32[50]) -> (f32[50], f32[50]) {\n"
         "  %a = add %m, %g\n"
