@@ -1,0 +1,22 @@
+// What is left behind: the loss as a table, and one page for people.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+struct Point {
+  long step = 0;
+  double seconds = 0, bits = 0;
+};
+
+struct Report {
+  std::vector<Point> train, validation;                           // bits per byte
+  std::vector<std::pair<std::string, std::string>> facts;         // name, value
+  std::vector<std::pair<std::string, double>> activations, gradients;  // RMS by place
+  std::string kernels, ir_before, ir_after, memory, sample_before, sample_after;
+};
+
+/// Writes beside its place and renames: nobody sees half a file. Throws burin::Error naming the path and the reason.
+void write_file(const std::string& path, const std::string& text);
+std::string loss_csv(const Report& report);
+std::string report_html(const Report& report);
