@@ -16,6 +16,7 @@
 #include "passes/pipeline.h"
 #include "runtime/cache.h"
 #include "runtime/executable.h"
+#include "runtime/profile.h"
 #include "runtime/thread_pool.h"
 #if BURIN_WITH_LLVM
 #include "codegen/codegen.h"
@@ -152,6 +153,26 @@ class Machine final : public CompiledFunction {
     run_options.num_threads = options_.num_threads;
     executable_->run(inputs, outputs, run_options);
   }
+  std::string profile(int runs) const override {
+    std::vector<std::shared_ptr<runtime::Buffer>> buffers;
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    const auto zeros = [&](const ir::Type& type) {
+      buffers.push_back(runtime::Buffer::allocate(type.bytes()));
+      if (type.bytes() > 0) std::memset(buffers.back()->data(), 0, static_cast<std::size_t>(type.bytes()));
+      return buffers.back()->data();
+    };
+    for (const ir::Type& type : program_->inputs) inputs.push_back(zeros(type));
+    for (std::size_t i = 0; i < aliases_.size(); ++i)
+      outputs.push_back(aliases_[i] >= 0 ? buffers[static_cast<std::size_t>(aliases_[i])]->data() : zeros(program_->outputs[i]));
+    runtime::Profile times;
+    runtime::RunOptions run_options;
+    run_options.num_threads = options_.num_threads;
+    executable_->run(inputs, outputs, run_options);
+    run_options.profile = &times;
+    for (int i = 0; i < runs; ++i) executable_->run(inputs, outputs, run_options);
+    return print(times);
+  }
 
  private:
   std::unique_ptr<runtime::Executable> executable_;
@@ -187,6 +208,8 @@ const ir::Program& CompiledFunction::program() const {
   if (!program_) ir::fail(ir::Msg::no_program);
   return *program_;
 }
+
+std::string CompiledFunction::profile(int) const { ir::fail(ir::Msg::not_machine_code); }
 
 std::int64_t CompiledFunction::peak_bytes() const {
   std::int64_t bytes = held_bytes_ > 0 ? held_bytes_ : program().arena_bytes;

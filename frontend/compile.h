@@ -58,6 +58,8 @@ class CompiledFunction {
   bool may_write_in_place(std::size_t i) const { return in_place_[i]; }
   /// Inputs and outputs by pointer, as in runtime::Executable.
   virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) const = 0;
+  /// A table of the steps' times; an error unless it is machine code.
+  virtual std::string profile(int runs) const;
   /// Arena, scratch and results of one call.
   std::int64_t peak_bytes() const;
   /// Optimised LLVM IR and assembly of the kernels; an error in a build without LLVM.

@@ -37,6 +37,8 @@ class Compiled {
   std::string memory() const;
   /// For each op the kernel it is in, or why it is alone.
   std::string explain_fusion() const;
+  /// Times of the steps over that many runs on inputs of zeros, the dearest first; machine code only.
+  std::string profile(int runs = 10) const;
   std::int64_t num_kernels() const;
   std::int64_t num_steps() const;
   /// Bytes that a call holds besides arguments.

@@ -186,6 +186,7 @@ TEST(Messages, OfTheEnvironment) {
   setenv("BURIN_BACKEND", "evaluator", 1);
   EXPECT_EQ(text.find("unknown backend `gpu`, expected one of "), 0u) << text;
   const Compiled compiled = jit([](Tensor a) { return a + 1; }).lower(v).compile();
+  EXPECT_MESSAGE(compiled.profile(), "profile: only machine code is timed (BURIN_BACKEND)");
   EXPECT_MESSAGE(compiled.kernels(), "the evaluator runs functions as traced: there is no program to look at");
   setenv("BURIN_DUMP", "/dev/null/folder", 1);
   EXPECT_EQ(error_text([] { (void)(v * 3 + v * v * v).sum(); }).find("BURIN_DUMP: /dev/null/folder/"), 0u);
