@@ -1,3 +1,5 @@
+#include <burin/optim.h>
+
 #include "tests/frontend/expect.h"
 
 #include <unistd.h>
@@ -189,6 +191,22 @@ TEST_P(Backends, ADonatedArgumentIsGone) {
     EXPECT_EQ(text.find("a tensor, f32[4], is used that was donated to the function jitted at jit_test.cpp:"), 0u) << text;
   else
     EXPECT_EQ(text, "no error");
+}
+
+TEST_P(Backends, DonatedOptimiserStatesAreReadBeforeTheyAreOverwritten) {
+  const auto step = [](Tensor p, AdamState<Tensor> s, Tensor g) { return optim::adamw(p, g, s, 0.1, {.weight_decay = 0.01}); };
+  const auto plain = jit(step), donating = jit(step, {.donate = {0, 1}});
+  Tensor p = random::normal(random::key(0), {3, 5}), q = p + 0;
+  auto s = optim::adam_state(p), t = optim::adam_state(q);
+  for (int i = 0; i < 3; ++i) {
+    const Tensor g = random::normal(random::key(i), {3, 5});
+    std::tie(p, s) = plain(p, s, g);
+    std::tie(q, t) = donating(q, t, g);
+    EXPECT_TRUE(array_equal(p, q)) << p << q;
+    EXPECT_TRUE(array_equal(s.mu, t.mu));
+    EXPECT_TRUE(array_equal(s.nu, t.nu));
+    EXPECT_EQ(int(t.count), i + 1);
+  }
 }
 
 TEST_P(Backends, DumpsItsStages) {
