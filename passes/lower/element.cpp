@@ -5,15 +5,6 @@
 #include "base/check.h"
 
 namespace burin::passes::lower {
-namespace {
-
-bool same_index(const Index& a, const Index& b) {
-  if (a.flat && b.flat) return *a.flat == *b.flat;
-  return a.dims && b.dims && *a.dims == *b.dims;
-}
-
-}  // namespace
-
 ElementEmitter::ElementEmitter(const Function& body, BlockBuilder& b, IndexSpace& space, std::vector<BufferId> buffers)
     : body_(body), b_(b), space_(space), buffers_(std::move(buffers)), arg_of_value_(body.num_values(), -1), memo_(body.num_values()) {
   BURIN_CHECK(buffers_.size() == body.args().size());
@@ -80,14 +71,15 @@ void ElementEmitter::store(BufferId buffer, const Index& at, ScalarId value) {
 ScalarId ElementEmitter::emit(ValueId v, const Index& at) {
   if (hook_)
     if (const auto given = hook_(v, at)) return *given;
+  const Affine at_flat = flat(at);
   for (const Memo& memo : memo_[v.index])
-    if (memo.num_guards == guards_.size() && same_index(memo.at, at)) return memo.scalar;
+    if (memo.num_guards == guards_.size() && memo.at == at_flat) return memo.scalar;
   ScalarId scalar;
   if (const std::int64_t arg = arg_of_value_[v.index]; arg >= 0)
     scalar = load(buffers_[static_cast<std::size_t>(arg)], flat(at), body_.type(v).dtype);
   else
     scalar = emit_op(body_.def(v), at);
-  memo_[v.index].push_back({v, at, guards_.size(), scalar});
+  memo_[v.index].push_back({at_flat, guards_.size(), scalar});
   trail_.push_back(v);
   return scalar;
 }

@@ -111,8 +111,7 @@ class ElementEmitter {
                                const std::function<ScalarId(const std::vector<Affine>&)>& term);
 
   struct Memo {
-    ValueId value;
-    Index at;
+    Affine at;  // row-major
     std::size_t num_guards;
     ScalarId scalar;
   };
