@@ -44,11 +44,12 @@ Run interpreter(Program program) {
   return [program = std::move(program)](std::span<const Literal> inputs) { return interpret(program, inputs); };
 }
 
-Run machine(Program program, const Target& target, int num_threads) {
+Run machine(Program program, const Target& target, int num_threads, bool thread_all) {
   std::shared_ptr<const burin::runtime::Executable> executable = burin::detail::make_executable(program, target, num_threads);
-  return [program = std::move(program), executable, num_threads](std::span<const Literal> inputs) {
+  return [program = std::move(program), executable, num_threads, thread_all](std::span<const Literal> inputs) {
     burin::runtime::RunOptions options;
     options.num_threads = num_threads;
+    if (thread_all) options.threading_threshold_ns = 0;
     return burin::detail::run_literals(program, *executable, inputs, options);
   };
 }

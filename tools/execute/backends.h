@@ -24,7 +24,7 @@ burin::ir::Program program_of(const burin::ir::Function& f, const burin::ir::Tar
 
 Run evaluator(burin::ir::Function f);
 Run interpreter(burin::ir::Program program);
-/// Compiles now. `num_threads` 0: one per core.
-Run machine(burin::ir::Program program, const burin::ir::Target& target, int num_threads);
+/// Compiles now. `num_threads` 0: one per core. `thread_all`: also steps so cheap that waking threads does not pay.
+Run machine(burin::ir::Program program, const burin::ir::Target& target, int num_threads, bool thread_all = false);
 
 }  // namespace tools

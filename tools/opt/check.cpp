@@ -38,7 +38,7 @@ void add_ways(const std::string& when, const tools::Unit& unit, const Target& ta
   const Program program =
       unit.function ? tools::program_of(*unit.function, target, excess_precision) : planned(*unit.program);
   ways.push_back({when + ", interpreter", tools::interpreter(program)});
-  if (tools::can_run(target)) ways.push_back({when + ", machine code", tools::machine(program, target, 1)});
+  if (tools::can_run(target)) ways.push_back({when + ", machine code", tools::machine(program, target, 2, true)});
 }
 
 struct Outcome {
