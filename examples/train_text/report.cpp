@@ -124,7 +124,7 @@ std::string report_html(const Report& report) {
       << "<h2>What it writes</h2><p>Before training:</p><pre>" << escape(report.sample_before) << "</pre><p>After:</p><pre>" << escape(report.sample_after)
       << "</pre><h2>Root mean square of activations, after each block</h2>" << bars(report.activations)
       << "<h2>Root mean square of gradients</h2>" << bars(report.gradients) << "<h2>The compiled step</h2>"
-      << folded("Kernels, step by step", report.kernels) << folded("Memory", report.memory)
+      << "<pre>" << escape(report.times) << "</pre>" << folded("Kernels, step by step", report.kernels) << folded("Memory", report.memory)
       << folded("IR of the training step as traced and differentiated", report.ir_before)
       << folded("Program after fusion: steps and kernels", report.ir_after) << "</body></html>\n";
   return out.str();

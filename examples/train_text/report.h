@@ -13,7 +13,7 @@ struct Report {
   std::vector<Point> train, validation;                           // bits per byte
   std::vector<std::pair<std::string, std::string>> facts;         // name, value
   std::vector<std::pair<std::string, double>> activations, gradients;  // RMS by place
-  std::string kernels, ir_before, ir_after, memory, sample_before, sample_after;
+  std::string times, kernels, ir_before, ir_after, memory, sample_before, sample_after;
 };
 
 /// Writes beside its place and renames: nobody sees half a file. Throws burin::Error naming the path and the reason.

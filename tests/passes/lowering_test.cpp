@@ -4,6 +4,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/error.h"
 #include "ir/eval/eval.h"
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
@@ -236,6 +237,21 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  %h = mul %g, %m\n"
         "  %b = add %v, %h\n"
         "  return %a, %b\n}\n", {true, true, false}, {0, 1});
+}
+
+TEST(pipeline, an_unknown_pass_is_named_with_the_known_ones) {
+  const Function f = parse("func @main(%x: f32[2]) -> (f32[2]) {\n  return %x\n}\n");
+  std::string message;
+  try {
+    run_pass("smplify", f, Target{}, {});
+  } catch (const burin::Error& error) {
+    message = error.what();
+  }
+  EXPECT_TRUE(message.starts_with("passes: unknown pass `smplify`; known: inline_calls, simplify, ")) << message;
+}
+
+TEST(pipeline, every_pass_says_why_it_stands_where_it_stands) {
+  for (const PassInfo& pass : pass_table()) EXPECT_FALSE(pass.why.empty()) << pass.name;
 }
 
 TEST(lowering, gathers_and_scatters) {
