@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <set>
 
 #include "base/error.h"
@@ -317,12 +317,12 @@ TEST(Text, AHundredThousandOpsPrintAndParseQuickly) {
   ValueId x = b.add_arg(Type{f32, {4}}, "x");
   for (int i = 0; i < 100000; ++i) x = i % 2 ? b.exp(x) : b.add(x, x);
   const Function f = b.finish({x});
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process: other load does not count
   const Function g = parse(print(f));
   EXPECT_TRUE(same_program(f, g));
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(seconds.count(), 10.0) << "quadratic?";  // 0.2 s in an optimised build; sanitisers take longer
-  RecordProperty("seconds", std::to_string(seconds.count()));
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  EXPECT_LT(seconds, 10.0) << "quadratic?";  // 0.3 s in a dev build; sanitisers take longer
+  RecordProperty("seconds", std::to_string(seconds));
 }
 
 }  // namespace
