@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ir/element_text.h"
 #include "ir/eval/eval.h"
 #include "passes/batching/batching.h"
 #include "tests/support/literals.h"
@@ -40,8 +41,10 @@ double ulps_of(Op op, DType dtype) {
     case Op::acosh:
     case Op::atanh:
     case Op::pow:
-    case Op::atan2: return dtype == DType::f64 ? 4 : dtype == DType::f32 ? 2 : 1;
-    default: return 0;
+    case Op::atan2:
+      return dtype == DType::f64 ? 4 : dtype == DType::f32 ? 2 : 1;
+    default:
+      return 0;
   }
 }
 
@@ -58,11 +61,16 @@ std::int64_t ordered(const Literal& literal, std::int64_t i) {
 
 double epsilon(DType dtype) {
   switch (dtype) {
-    case DType::f64: return 0x1p-52;
-    case DType::f32: return 0x1p-23;
-    case DType::bf16: return 0x1p-7;
-    case DType::f16: return 0x1p-10;
-    default: return 0;
+    case DType::f64:
+      return 0x1p-52;
+    case DType::f32:
+      return 0x1p-23;
+    case DType::bf16:
+      return 0x1p-7;
+    case DType::f16:
+      return 0x1p-10;
+    default:
+      return 0;
   }
 }
 
@@ -72,6 +80,7 @@ void add_accuracy(const Function& f, Accuracy& total) {
     if (f.num_results(op) == 0) return;
     total.ulps += ulps_of(kind, f.type(f.result(op)).dtype);
     if (kind == Op::dot_general || kind == Op::reduce_sum || kind == Op::reduce_prod) total.any_order = true;
+    if ((kind == Op::add || kind == Op::sub) && total.ulps > 0) total.cancels = true;
     for (const AttrValue& value : f.attributes(op))
       if (const Body* body = std::get_if<Body>(&value)) add_accuracy(**body, total);
   });
@@ -97,11 +106,11 @@ std::string inaccuracy(const Literal& found_in, const Literal& expected_in, cons
     if (std::isnan(a) || std::isnan(b)) return exact;
     const std::int64_t apart = ordered(found, i) - ordered(expected, i);
     if (static_cast<double>(std::llabs(apart)) <= accuracy.ulps) continue;
-    if ((accuracy.any_order || accuracy.ulps > 0) && std::isfinite(a) &&
-        std::abs(a - b) <= (accuracy.any_order ? 64 + accuracy.ulps : accuracy.ulps) * epsilon(found.dtype()) *
-                               (accuracy.any_order ? 1 + std::abs(b) : std::abs(b)))
-      continue;
-    return exact;
+    const double units = accuracy.any_order ? 64 + accuracy.ulps : accuracy.ulps;
+    const double size = (accuracy.any_order || accuracy.cancels ? 1 : 0) + std::abs(b);
+    if (units > 0 && std::isfinite(a) && std::abs(a - b) <= units * epsilon(found.dtype()) * size) continue;
+    return "element " + std::to_string(i) + " of " + to_string(found.type()) + " is " + ir::element_text(found, i) +
+           ", expected " + ir::element_text(expected, i);
   }
   return "";
 }
@@ -111,12 +120,14 @@ std::vector<std::string> check_executions(Op op, const test::Execute& execute) {
   const auto compare = [&](const std::string& name, const Function& f, const std::vector<Literal>& args) {
     const std::vector<Literal> expected = ir::evaluate(f, args), found = execute(f, args);
     if (found.size() != expected.size()) {
-      broken.push_back(name + ": " + std::to_string(found.size()) + " results, expected " + std::to_string(expected.size()));
+      broken.push_back(name + ": " + std::to_string(found.size()) + " results, expected " +
+                       std::to_string(expected.size()));
       return;
     }
     const Accuracy accuracy = accuracy_of(f);
     for (std::size_t r = 0; r < found.size(); ++r)
-      if (const std::string d = inaccuracy(found[r], expected[r], accuracy); !d.empty()) broken.push_back(name + ": " + d);
+      if (const std::string d = inaccuracy(found[r], expected[r], accuracy); !d.empty())
+        broken.push_back(name + ": " + d);
   };
   for (const OpCase& c : entry(op).cases) {
     compare(c.name, c.function, c.args(0));
@@ -133,7 +144,8 @@ std::vector<std::string> check_executions(Op op, const test::Execute& execute) {
     const passes::Batched batched = passes::batch(c.function, std::vector<bool>(c.function.args().size(), true), 2);
     std::vector<Literal> args;
     const std::vector<Literal> first = c.args(0), second = c.args(1);
-    for (std::size_t i = 0; i < first.size(); ++i) args.push_back(test::stacked(std::vector<Literal>{first[i], second[i]}));
+    for (std::size_t i = 0; i < first.size(); ++i)
+      args.push_back(test::stacked(std::vector<Literal>{first[i], second[i]}));
     compare(c.name + ", batched", batched.function, args);
   }
   return broken;

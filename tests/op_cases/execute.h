@@ -13,6 +13,7 @@ namespace burin::op_cases {
 struct Accuracy {
   double ulps = 0;
   bool any_order = false;  // and then within some eps of the accumulator, relative to 1 + |expected|
+  bool cancels = false;    // such a function's value meets a sum or difference: the ulps count relative to 1 + |expected|
 };
 Accuracy accuracy_of(const Function& f);
 

@@ -1,0 +1,35 @@
+// Every op, its gradient and its batched form, as machine code on the widest target of this machine.
+#include "tests/support/machine.h"
+
+#include <gtest/gtest.h>
+
+#include "passes/pipeline.h"
+#include "tests/op_cases/execute.h"
+
+#if BURIN_WITH_LLVM
+namespace burin::op_cases {
+namespace {
+
+class Machine : public testing::TestWithParam<Op> {};
+
+TEST_P(Machine, AgreesWithTheEvaluator) {
+  const Target target = test::runnable_targets().back();
+  const auto run = [&](const Function& f, std::span<const Literal> args) {
+    passes::Options options;
+    options.excess_precision = false;  // the evaluator rounds after each op
+    return test::run_machine(passes::build_program(f, target, options), args, target);
+  };
+  EXPECT_EQ(check_executions(GetParam(), run), std::vector<std::string>{});
+}
+
+std::vector<Op> all_ops() {
+  std::vector<Op> ops;
+  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
+  return ops;
+}
+INSTANTIATE_TEST_SUITE_P(Op, Machine, testing::ValuesIn(all_ops()),
+                         [](const auto& op) { return std::string(ir::name(op.param)); });
+
+}  // namespace
+}  // namespace burin::op_cases
+#endif
