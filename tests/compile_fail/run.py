@@ -7,6 +7,7 @@ Each .cpp beside this script starts with `// expect g++: REGEX` and `// expect c
 `error:` line. A control program, which differs in nothing but that it is right, must compile. Compilers that are not
 installed are skipped, by name.
 """
+import concurrent.futures
 import glob
 import os
 import re
@@ -45,8 +46,10 @@ def main():
         if status != 0:
             print(f"FAIL {compiler}: the control program does not compile:\n{output}")
             failures += 1
-        for path in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*.cpp"))):
-            problem = check(compiler, root, path)
+        paths = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*.cpp")))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            problems = list(pool.map(lambda path: check(compiler, root, path), paths))
+        for path, problem in zip(paths, problems):
             print(f"{'FAIL' if problem else 'ok  '} {compiler} {os.path.basename(path)}{': ' + problem if problem else ''}")
             failures += problem is not None
     return 1 if failures else 0
