@@ -107,6 +107,17 @@ void KernelEmitter::emit_unrolled(const Stmt& s) {
   BURIN_CHECK(lo && hi, fmt::format("kernel {}: the bounds of an unrolled loop are not constant", kernel_.name));
   const std::uint32_t depth = next_depth_++;
   llvm::Value* limit = only ? nullptr : upper_bound(s);
+  if (only && stores_transposed(s, *hi - *lo)) {
+    delays_stores_ = true;
+    for (std::int64_t i = *lo; i < *hi; ++i) {
+      variables_[s.var.index] = {{i64(i)}, depth};
+      emit_block(s.body);
+      if ((i + 1 - *lo) % static_cast<std::int64_t>(transposed_block()) == 0) flush_transposed();
+    }
+    flush_transposed();
+    delays_stores_ = false;
+    return;
+  }
   for (std::int64_t i = *lo; i < *hi; ++i) {
     auto body = [&] {
       variables_[s.var.index] = {{i64(i)}, depth};

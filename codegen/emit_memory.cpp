@@ -211,6 +211,11 @@ void KernelEmitter::emit_store(const Stmt& s) {
   if (condition != nullptr && !varying_condition) condition = spread(condition);
   llvm::Value* mask = combine_masks(mask_, condition);
   llvm::Value* lanes = storable(spread(value));
+  if (delays_stores_) {
+    auto known = std::ranges::find(delayed_, &s, [](const auto& entry) { return entry.first; });
+    if (known == delayed_.end()) known = delayed_.insert(known, {&s, {}});
+    return known->second.push_back({address, lanes});
+  }
   // Lanes that write one place do so in order: the last one wins, as in a scatter.
   store_lanes(s.buffer, address, lanes, mask);
 }

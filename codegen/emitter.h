@@ -126,6 +126,12 @@ class KernelEmitter {
   llvm::Value* lane_numbers(llvm::Type* integer);
   llvm::Value* combine_masks(llvm::Value* a, llvm::Value* b);
 
+  // emit_transpose.cpp
+  /// Whether the stores of an unrolled loop of `count` iterations are better written a block at a time.
+  bool stores_transposed(const Stmt& loop, std::int64_t count) const;
+  std::size_t transposed_block() const;
+  void flush_transposed();
+
   // emit_accumulators.cpp
   void emit_acc(const Stmt& s);
   void emit_accumulate(const Stmt& s);
@@ -135,6 +141,10 @@ class KernelEmitter {
   // emit_mma.cpp
   void emit_mma(const Stmt& s);
 
+  struct DelayedStore {
+    Address address;
+    llvm::Value* value;
+  };
   struct Place {
     llvm::Value* pointer = nullptr;
     llvm::MDNode* scope = nullptr;
@@ -162,6 +172,8 @@ class KernelEmitter {
   std::vector<Variable> variables_;
   std::vector<Register> scalars_;
   std::vector<Accumulator> accumulators_;
+  std::vector<std::pair<const Stmt*, std::vector<DelayedStore>>> delayed_;
+  bool delays_stores_ = false;
   std::uint32_t next_depth_ = 0;
   std::int64_t lanes_ = 1;         // width of the vector loop around this point, else 1
   llvm::Value* mask_ = nullptr;    // null: every lane runs

@@ -57,6 +57,7 @@ class MatmulEmitter {
   std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
   Affine row_block_, column_block_;
   bool pack_ = false, direct_lhs_ = true;
+  bool along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
   BufferId packed_, packed_lhs_, partial_, spilled_;
   std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
   std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;
@@ -119,24 +120,53 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
   over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns,
              [&](const Affine& tile, std::int64_t columns) {
                const Affine slot = (tile - column_block_ * tiles_.column_block) * (tiles_.depth * tiles_.columns);
+               const auto pack_one = [&](VarId k, const Affine& c, bool guarded) {
+                 emitter_->enter();
+                 stand_for(Dim::k, panel_start + Affine(k));
+                 stand_for(Dim::n, tile * tiles_.columns + c);
+                 const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
+                 ScalarId value;
+                 if (!guarded) {
+                   value = emitter_->emit(plan_.rhs, at);
+                 } else {
+                   const Affine inside[] = {Affine(columns - 1) - c};
+                   value = emitter_->emit_under(plan_.rhs, at, inside);
+                 }
+                 if (body_.type(plan_.rhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
+                 b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + c)}, value);
+                 emitter_->leave();
+               };
+               if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
+                 const std::int64_t whole = columns / tiles_.lanes, rest = columns % tiles_.lanes;
+                 const auto block = [&](const Affine& first, std::int64_t count) {
+                   b_.loop("k", 0, {Affine(depth)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
+                     space_.declare(k, depth);
+                     b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
+                       space_.declare(c, count);
+                       pack_one(k, first + Affine(c), false);
+                     });
+                     if (count == tiles_.lanes) return;
+                     const ScalarId zero = b_.constant(plan_.compute, 0);
+                     b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
+                       space_.declare(c, tiles_.lanes);
+                       b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + first + Affine(c))}, zero);
+                     });
+                   });
+                 };
+                 if (whole > 0) {
+                   b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
+                     space_.declare(q, whole);
+                     block(Affine(q, tiles_.lanes), tiles_.lanes);
+                   });
+                 }
+                 if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
+                 return;
+               }
                b_.loop("k", 0, {Affine(depth)}, LoopKind::serial, 1, [&](VarId k) {
                  space_.declare(k, depth);
                  b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
                    space_.declare(c, padded(columns));
-                   emitter_->enter();
-                   stand_for(Dim::k, panel_start + Affine(k));
-                   stand_for(Dim::n, tile * tiles_.columns + Affine(c));
-                   const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
-                   ScalarId value;
-                   if (padded(columns) == columns) {
-                     value = emitter_->emit(plan_.rhs, at);
-                   } else {
-                     const Affine inside[] = {Affine(columns - 1) - Affine(c)};
-                     value = emitter_->emit_under(plan_.rhs, at, inside);
-                   }
-                   if (body_.type(plan_.rhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
-                   b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + Affine(c))}, value);
-                   emitter_->leave();
+                   pack_one(k, Affine(c), padded(columns) != columns);
                  });
                });
              });
@@ -426,6 +456,8 @@ Lowering MatmulEmitter::run() {
   const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
   pack_ = !(contiguous && whole_vectors && !reused);
+  const VarId k_var = loop_value_[loops_.of(Dim::k).back()].terms[0].first;
+  along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous && tiles_.depth >= tiles_.lanes;
   loop_value_ = before;
 
   const auto scratch = [&](const char* name, std::int64_t elements) {

@@ -128,6 +128,51 @@ TEST(CodegenKernel, moves_keep_every_bit) {
   }
 }
 
+TEST(CodegenKernel, blocks_are_turned_in_registers) {
+  for (const char* dtype : {"f64", "f32", "bf16", "u8"}) {
+    for (int columns : {3, 4, 19, 32}) {
+      for (int width : {8, 16}) {
+        compare(fmt::format(R"(kernel @turn(in x: {0}[{1},70], in m: bool[70], out y: {0}[70,{1}], out z: {0}[35,{1}]) {{
+  for k in 0..70 vector {2} {{
+    for c in 0..{1} unroll {{
+      %0 = load x[c, k]
+      store y[k, c], %0
+    }}
+    %1 = load m[k]
+    for c in 0..{1} unroll {{
+      %2 = load x[{3} - c, k]
+      %3 = select %1, %2, %2 : {0}
+      store z[0, c], %3 if 0 - k >= 0
+    }}
+  }}
+  for k in 0..35 vector {2} {{
+    for c in 0..{1} unroll {{
+      %4 = load x[c, 2*k]
+      store z[34 - k, c], %4
+    }}
+  }}
+}})", dtype, columns, width, columns - 1), Fill::bits);
+      }
+    }
+  }
+}
+
+TEST(CodegenKernel, turning_leaves_the_order_of_reads_and_writes) {
+  compare(R"(kernel @shift(inout x: f32[33,16], out y: f32[640]) {
+  for k in 0..32 vector 8 {
+    for c in 0..15 unroll {
+      %0 = load x[k, c]
+      store x[k, c + 1], %0
+      store y[16*k + c], %0
+    }
+    for c in 0..16 unroll {
+      %1 = load x[k, c]
+      store y[3*k + c + 512], %1 if c - 15 >= 0
+    }
+  }
+})", Fill::bits);
+}
+
 TEST(CodegenKernel, reductions_of_every_kind_and_dtype) {
   for (const char* dtype : {"f64", "f32", "i8", "i32", "i64", "u8", "u16", "u64", "bool"}) {
     for (const char* reduce : {"sum", "prod", "max", "min", "and", "or"}) {
