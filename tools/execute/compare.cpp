@@ -13,7 +13,8 @@ namespace {
 using namespace burin;
 using namespace burin::ir;
 
-constexpr double allowed_roundings = 64;
+// 16-bit sums accumulate in f32: fewer of their roundings add up.
+double allowed_roundings(double unit) { return unit > 0x1p-23 ? 8 : 64; }
 
 // Elementwise ops whose results are rounded exactly in every execution; the others may differ in the last places.
 bool rounds_exactly(Op op) {
@@ -102,7 +103,7 @@ Agreement agreement_of(const Function& f, bool excess_precision) {
   for (const Type& type : f.arg_types()) traits.coarsest = std::max(traits.coarsest, unit(type.dtype));
   look_at(f, excess_precision, traits);
   if (traits.reasons.empty()) return {};
-  Agreement result{allowed_roundings * traits.coarsest, ""};
+  Agreement result{allowed_roundings(traits.coarsest) * traits.coarsest, ""};
   for (const std::string& reason : traits.reasons) result.reason += (result.reason.empty() ? "" : ", ") + reason;
   return result;
 }
