@@ -306,6 +306,7 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
   }
   const std::vector<ir::Type> types = f.result_types();
   CompileOptions options;
+  options.excess_precision = false;  // an option of jit: un-jitted, every op rounds to its dtype
   options.label = environment_flag("BURIN_LOG_COMPILES") ? fmt::format("un-jitted op ({})", where_text(where)) : "";
   const auto compiled = compile(std::move(f), options);
   std::vector<Tensor> results;

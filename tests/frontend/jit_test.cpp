@@ -209,6 +209,13 @@ TEST_P(Backends, DonatedOptimiserStatesAreReadBeforeTheyAreOverwritten) {
   }
 }
 
+TEST_P(Backends, UnjittedHalfTypesRoundAfterEveryOp) {
+  const Tensor x = random::normal(random::key(0), {64}, bf16);
+  const auto f = [](Tensor t) { return (t * t + t) * 3.0 - t; };
+  EXPECT_TRUE(array_equal(f(x), jit(f, {.excess_precision = false})(x)));
+  EXPECT_TRUE(array_equal(vmap(f)(x), f(x)));  // one compiled function, still un-jitted
+}
+
 TEST_P(Backends, DumpsItsStages) {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("burin_dump_" + std::string(GetParam()) + std::to_string(getpid()));
   setenv("BURIN_DUMP", folder.c_str(), 1);
