@@ -1,7 +1,7 @@
 // burin-opt: reads a Function or a Program as text, runs passes on it, and prints what comes out.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 
@@ -40,7 +40,8 @@ Target target_of(const std::string& name) {
   if (name.empty()) return host_target();
   Target target;
   if (!isa_from_name(name, &target.isa))
-    throw CLI::ValidationError("--target", fmt::format("unknown target `{}`, expected one of avx2, avx512, avx512_bf16, amx", name));
+    throw CLI::ValidationError(
+        "--target", fmt::format("unknown target `{}`, expected one of avx2, avx512, avx512_bf16, amx", name));
   return target;
 }
 
@@ -50,14 +51,22 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("file", line.path, "IR or Program text; - is stdin")->capture_default_str();
   auto* passes = app.add_option("--passes", line.passes, "passes to run, in this order: " + list(opt::known_passes()));
   app.add_flag("--pipeline", request.pipeline, "run the whole pipeline, up to what --emit shows")->excludes(passes);
-  app.add_option("--emit", request.emit, "what to print: " + list(artefacts) + "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory")
+  app.add_option("--emit", request.emit,
+                 "what to print: " + list(artefacts) +
+                     "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory")
       ->check(CLI::IsMember(artefacts));
-  app.add_flag("--explain-fusion", request.explain_fusion, "print which op is in which kernel, and why one stands alone");
+  app.add_flag("--explain-fusion", request.explain_fusion,
+               "print which op is in which kernel, and why one stands alone");
   app.add_flag("--time-passes", line.time_passes, "print the seconds of each pass to stderr");
-  app.add_option("--target", line.target, "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
+  app.add_option("--target", line.target,
+                 "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
   app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass");
-  auto* check = app.add_flag("--check", line.check, "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter and machine code, and compare");
-  app.add_option("--against", line.against, "with --check: what comes out must compute what this text does, not what went in")->needs(check);
+  auto* check = app.add_flag("--check", line.check,
+                             "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter "
+                             "and machine code, and compare");
+  app.add_option("--against", line.against,
+                 "with --check: what comes out must compute what this text does, not what went in")
+      ->needs(check);
   app.add_option("--seed", line.seed, "of the data of --check")->capture_default_str();
   app.add_flag("!--no-excess-precision", request.excess_precision, "round 16-bit floats after every op");
   app.add_flag("--full-constants", request.full_constants, "print constants of any size, so that the text parses");
@@ -77,8 +86,10 @@ int run(CommandLine& line) {
   std::cout << opt::text_of(after, line.request) << std::flush;
   if (!std::cout) throw burin::Error("cannot write to stdout");
   if (!line.check) return 0;
-  const tools::Unit expected = line.against.empty() ? before : tools::parse_unit(tools::read_text(line.against), line.against);
-  const opt::CheckReport report = opt::check(expected, after, line.request.target, line.seed, line.request.excess_precision);
+  const tools::Unit expected =
+      line.against.empty() ? before : tools::parse_unit(tools::read_text(line.against), line.against);
+  const opt::CheckReport report =
+      opt::check(expected, after, line.request.target, line.seed, line.request.excess_precision);
   std::cerr << "burin-opt: " << report.text << '\n';
   return report.agree ? 0 : failed;
 }
@@ -86,7 +97,9 @@ int run(CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs passes over IR text and prints what comes out.\nExit status: 0 done, 1 bad input or a failed --check, 2 wrong usage."};
+  CLI::App app{
+      "Runs passes over IR text and prints what comes out.\nExit status: 0 done, 1 bad input or a failed --check, 2 "
+      "wrong usage."};
   CommandLine line;
   try {
     parse(app, line, argc, argv);

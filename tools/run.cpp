@@ -1,7 +1,8 @@
-// burin-run: computes IR text on tensors from files or from a seed; prints, writes or compares the results, and times them.
-#include <CLI/CLI.hpp>
+// burin-run: computes IR text on tensors from files or from a seed; prints, writes or compares the results, and times
+// them.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -21,7 +22,8 @@ using namespace burin::ir;
 constexpr int failed = 1, misused = 2;
 
 struct CommandLine {
-  std::string path = "-", inputs = "random", outputs, expect, backend = BURIN_WITH_LLVM ? "machine" : "interpreter", isa;
+  std::string path = "-", inputs = "random", outputs, expect, backend = BURIN_WITH_LLVM ? "machine" : "interpreter",
+              isa;
   double tolerance = 0;
   int threads = 0, reps = 1;
   bool quiet = false;
@@ -31,15 +33,23 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("file", line.path, "IR or Program text; - is stdin")->capture_default_str();
   app.add_option("--inputs", line.inputs, "x.safetensors, a.npy,b.npy or random[:seed]")->capture_default_str();
   app.add_option("--outputs", line.outputs, "write the results to this .safetensors file (one result: or .npy)");
-  auto* expect = app.add_option("--expect", line.expect, "compare the results with those of x.safetensors or a.npy,b.npy");
+  auto* expect =
+      app.add_option("--expect", line.expect, "compare the results with those of x.safetensors or a.npy,b.npy");
   app.add_option("--tolerance", line.tolerance, "times max(1, largest |expected|); 0: bitwise")
-      ->check(CLI::NonNegativeNumber)->needs(expect)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->needs(expect)
+      ->capture_default_str();
   app.add_option("--backend", line.backend, "machine, interpreter or evaluator")
-      ->check(CLI::IsMember({"machine", "interpreter", "evaluator"}))->capture_default_str();
+      ->check(CLI::IsMember({"machine", "interpreter", "evaluator"}))
+      ->capture_default_str();
   app.add_option("--target", line.isa, "the widest instructions to use: avx2, avx512, avx512_bf16 or amx")
       ->check(CLI::IsMember({"avx2", "avx512", "avx512_bf16", "amx"}));
-  app.add_option("--threads", line.threads, "worker threads; 0: one per core")->check(CLI::NonNegativeNumber)->capture_default_str();
-  app.add_option("--reps", line.reps, "run so often and print the times to stderr")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--threads", line.threads, "worker threads; 0: one per core")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--reps", line.reps, "run so often and print the times to stderr")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--quiet", line.quiet, "do not print the results");
   app.parse(argc, argv);
 }
@@ -57,7 +67,8 @@ std::vector<run::Slot> slots_of(const std::vector<std::pair<std::string, Type>>&
 std::vector<run::Slot> input_slots(const tools::Unit& unit) {
   std::vector<std::pair<std::string, Type>> named;
   if (unit.function)
-    for (ValueId arg : unit.function->args()) named.emplace_back(unit.function->value_name(arg), unit.function->type(arg));
+    for (ValueId arg : unit.function->args())
+      named.emplace_back(unit.function->value_name(arg), unit.function->type(arg));
   else
     for (const Type& type : unit.program->inputs) named.emplace_back("", type);
   return slots_of(named);
@@ -66,7 +77,8 @@ std::vector<run::Slot> input_slots(const tools::Unit& unit) {
 std::vector<run::Slot> output_slots(const tools::Unit& unit) {
   std::vector<std::pair<std::string, Type>> named;
   if (unit.function)
-    for (ValueId result : unit.function->results()) named.emplace_back(unit.function->value_name(result), unit.function->type(result));
+    for (ValueId result : unit.function->results())
+      named.emplace_back(unit.function->value_name(result), unit.function->type(result));
   else
     for (const Type& type : unit.program->outputs) named.emplace_back("", type);
   return slots_of(named);
@@ -74,7 +86,8 @@ std::vector<run::Slot> output_slots(const tools::Unit& unit) {
 
 tools::Run prepare(const tools::Unit& unit, const CommandLine& line) {
   if (line.backend == "evaluator") {
-    if (!unit.function) throw Error("the evaluator computes functions, found a program: use --backend=interpreter or machine");
+    if (!unit.function)
+      throw Error("the evaluator computes functions, found a program: use --backend=interpreter or machine");
     return tools::evaluator(*unit.function);
   }
   const Target target = host_target(line.isa);
@@ -85,7 +98,9 @@ tools::Run prepare(const tools::Unit& unit, const CommandLine& line) {
 
 int run_all(const CommandLine& line) {
   using Clock = std::chrono::steady_clock;
-  const auto milliseconds = [](Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); };
+  const auto milliseconds = [](Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
   const tools::Unit unit = tools::parse_unit(tools::read_text(line.path), line.path);
   const std::vector<run::Slot> outputs = output_slots(unit);
   const std::vector<Literal> inputs = run::read_inputs(line.inputs, input_slots(unit));
@@ -104,12 +119,13 @@ int run_all(const CommandLine& line) {
   if (line.reps > 1) {
     const double first = times.front();
     std::sort(times.begin(), times.end());
-    fmt::print(stderr, "compiled in {:.3f} ms; {} runs: first {:.3f} ms, median {:.3f} ms, least {:.3f} ms\n", compile_ms, times.size(),
-               first, times[times.size() / 2], times.front());
+    fmt::print(stderr, "compiled in {:.3f} ms; {} runs: first {:.3f} ms, median {:.3f} ms, least {:.3f} ms\n",
+               compile_ms, times.size(), first, times[times.size() / 2], times.front());
   }
   if (!line.quiet)
     for (std::size_t i = 0; i < results.size(); ++i)
-      std::cout << outputs[i].name << " : " << to_string(outputs[i].type) << '\n' << run::text_of(results[i]) << std::endl;
+      std::cout << outputs[i].name << " : " << to_string(outputs[i].type) << '\n'
+                << run::text_of(results[i]) << std::endl;
   if (!std::cout) throw Error("cannot write to stdout");
   if (!line.outputs.empty()) run::write_tensors(line.outputs, outputs, results);
   if (line.expect.empty()) return 0;
@@ -123,7 +139,9 @@ int run_all(const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Computes IR text on tensors.\nExit status: 0 done, 1 bad input or results that differ from --expect, 2 wrong usage."};
+  CLI::App app{
+      "Computes IR text on tensors.\nExit status: 0 done, 1 bad input or results that differ from --expect, 2 wrong "
+      "usage."};
   CommandLine line;
   try {
     parse(app, line, argc, argv);

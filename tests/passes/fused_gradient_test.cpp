@@ -1,5 +1,6 @@
-// The programs of tests/ir/fuse, differentiated: forward and backward together are at most two kernels and the combination of
-// what tasks summed by column (a matmul has two more), whatever the spelling, and compute what the evaluator says.
+// The programs of tests/ir/fuse, differentiated: forward and backward together are at most two kernels and the
+// combination of what tasks summed by column (a matmul has two more), whatever the spelling, and compute what the evaluator
+// says.
 #include <gtest/gtest.h>
 
 #include <algorithm>

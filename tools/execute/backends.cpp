@@ -33,7 +33,8 @@ bool is_fused(const Function& f) {
 Program program_of(const Function& f, const Target& target, bool excess_precision) {
   burin::passes::Options options;
   options.excess_precision = excess_precision;
-  return is_fused(f) ? burin::passes::run_lowering(f, target, options) : burin::passes::build_program(f, target, options);
+  return is_fused(f) ? burin::passes::run_lowering(f, target, options)
+                     : burin::passes::build_program(f, target, options);
 }
 
 Run evaluator(Function f) {
@@ -45,7 +46,8 @@ Run interpreter(Program program) {
 }
 
 Run machine(Program program, const Target& target, int num_threads, bool thread_all) {
-  std::shared_ptr<const burin::runtime::Executable> executable = burin::detail::make_executable(program, target, num_threads);
+  std::shared_ptr<const burin::runtime::Executable> executable =
+      burin::detail::make_executable(program, target, num_threads);
   return [program = std::move(program), executable, num_threads, thread_all](std::span<const Literal> inputs) {
     burin::runtime::RunOptions options;
     options.num_threads = num_threads;

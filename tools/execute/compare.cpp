@@ -44,24 +44,29 @@ bool rounds_exactly(Op op) {
     case Op::acosh:
     case Op::atanh:
     case Op::pow:
-    case Op::atan2: return false;
-    default: return true;
+    case Op::atan2:
+      return false;
+    default:
+      return true;
   }
 }
 
 double unit(DType dtype) {
   switch (dtype) {
-    case DType::f64: return 0x1p-52;
-    case DType::f32: return 0x1p-23;
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    default: return 0;
+    case DType::f64:
+      return 0x1p-52;
+    case DType::f32:
+      return 0x1p-23;
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    default:
+      return 0;
   }
 }
 
-bool depends_on_order(Op op) {
-  return op == Op::dot_general || op == Op::reduce_sum || op == Op::reduce_prod;
-}
+bool depends_on_order(Op op) { return op == Op::dot_general || op == Op::reduce_sum || op == Op::reduce_prod; }
 
 struct Traits {
   std::set<std::string> reasons;
@@ -77,8 +82,10 @@ void look_at(const Function& f, bool excess_precision, Traits& traits) {
       if (!is_float(dtype)) continue;
       traits.coarsest = std::max(traits.coarsest, unit(dtype));
       const Family family = family_of(f.kind(op));
-      if (!rounds_exactly(f.kind(op)) || depends_on_order(f.kind(op))) traits.reasons.insert(std::string(name(f.kind(op))));
-      if (excess_precision && is_half(dtype) && family == Family::elementwise) traits.reasons.insert("16-bit arithmetic in f32");
+      if (!rounds_exactly(f.kind(op)) || depends_on_order(f.kind(op)))
+        traits.reasons.insert(std::string(name(f.kind(op))));
+      if (excess_precision && is_half(dtype) && family == Family::elementwise)
+        traits.reasons.insert("16-bit arithmetic in f32");
     }
   });
 }
@@ -108,11 +115,13 @@ Agreement agreement_of(const Function& f, bool excess_precision) {
   return result;
 }
 
-std::string first_difference(const std::vector<Literal>& found, const std::vector<Literal>& expected, double tolerance) {
+std::string first_difference(const std::vector<Literal>& found, const std::vector<Literal>& expected,
+                             double tolerance) {
   if (found.size() != expected.size()) return fmt::format("{} results instead of {}", found.size(), expected.size());
   for (std::size_t r = 0; r < found.size(); ++r) {
     Literal a = found[r], b = expected[r];
-    if (!(a.type() == b.type())) return fmt::format("result {}: {} instead of {}", r, to_string(a.type()), to_string(b.type()));
+    if (!(a.type() == b.type()))
+      return fmt::format("result {}: {} instead of {}", r, to_string(a.type()), to_string(b.type()));
     if (a == b) continue;
     a.expand();
     b.expand();
@@ -126,8 +135,9 @@ std::string first_difference(const std::vector<Literal>& found, const std::vecto
       if (std::memcmp(a.raw().data() + at, b.raw().data() + at, width) == 0) continue;
       if (floats && std::isnan(a.at(i)) && std::isnan(b.at(i))) continue;
       if (floats && tolerance > 0 && (a.at(i) == b.at(i) || std::abs(a.at(i) - b.at(i)) <= tolerance * scale)) continue;
-      return fmt::format("result {}{}: {} instead of {}{}", r, coordinates(a.shape(), i), element(a, i), element(b, i),
-                         floats && tolerance > 0 ? fmt::format(" (tolerance {:.2g} of {:.3g})", tolerance, scale) : std::string());
+      return fmt::format(
+          "result {}{}: {} instead of {}{}", r, coordinates(a.shape(), i), element(a, i), element(b, i),
+          floats && tolerance > 0 ? fmt::format(" (tolerance {:.2g} of {:.3g})", tolerance, scale) : std::string());
     }
   }
   return "";

@@ -20,14 +20,32 @@ double normal(std::mt19937_64& engine) {
 
 double special_float(std::mt19937_64& engine) {
   constexpr double inf = std::numeric_limits<double>::infinity();
-  static constexpr double values[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, inf, -inf, std::numeric_limits<double>::quiet_NaN(),
-                                      0x1p-149, -0x1p-140, 0x1p-24, 0x1.fffffep127, -0x1.fffffep127, 65504, 0x1p31, 0x1p63};
+  static constexpr double values[] = {0.0,
+                                      -0.0,
+                                      1,
+                                      -1,
+                                      0.5,
+                                      -0.5,
+                                      1.5,
+                                      2.5,
+                                      inf,
+                                      -inf,
+                                      std::numeric_limits<double>::quiet_NaN(),
+                                      0x1p-149,
+                                      -0x1p-140,
+                                      0x1p-24,
+                                      0x1.fffffep127,
+                                      -0x1.fffffep127,
+                                      65504,
+                                      0x1p31,
+                                      0x1p63};
   const std::uint64_t pick = engine() % (2 * std::size(values));
   return pick < std::size(values) ? values[pick] : normal(engine) * std::exp2(static_cast<double>(engine() % 40) - 20);
 }
 
 std::int64_t special_integer(std::mt19937_64& engine) {
-  static constexpr std::int64_t values[] = {0, 1, -1, 2, 7, 8, 31, 32, 64, -128, 127, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
+  static constexpr std::int64_t values[] = {0,  1,    -1,  2,         7,         8,         31,       32,
+                                            64, -128, 127, INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX};
   const std::uint64_t pick = engine() % (2 * std::size(values));
   return pick < std::size(values) ? values[pick] : static_cast<std::int64_t>(engine());
 }

@@ -9,7 +9,8 @@ namespace tools {
 
 enum class Draw : std::uint8_t {
   plain,    // floats normal, integers 0 to 3
-  special,  // floats and integers of any size, with zeros of both signs, infinities, NaN, denormals, extremes among them
+  special,  // floats and integers of any size, with zeros of both signs, infinities, NaN, denormals, extremes among
+            // them
 };
 
 /// The same for the same types and seed on every machine.

@@ -23,9 +23,10 @@ struct Way {
 
 // A program between lower and plan_memory has no bytes for its values yet.
 Program planned(Program program) {
-  const bool unplanned = program.arena_bytes == 0 && std::any_of(program.plan.begin(), program.plan.end(), [](const PlannedValue& v) {
-    return v.place.storage == Storage::arena && v.type.bytes() > 0;
-  });
+  const bool unplanned =
+      program.arena_bytes == 0 && std::any_of(program.plan.begin(), program.plan.end(), [](const PlannedValue& v) {
+        return v.place.storage == Storage::arena && v.type.bytes() > 0;
+      });
   if (unplanned) {
     burin::passes::schedule(program);
     burin::passes::plan_memory(program);
@@ -33,7 +34,8 @@ Program planned(Program program) {
   return program;
 }
 
-void add_ways(const std::string& when, const tools::Unit& unit, const Target& target, bool excess_precision, std::vector<Way>& ways) {
+void add_ways(const std::string& when, const tools::Unit& unit, const Target& target, bool excess_precision,
+              std::vector<Way>& ways) {
   if (unit.function) ways.push_back({when + ", evaluator", tools::evaluator(*unit.function)});
   const Program program =
       unit.function ? tools::program_of(*unit.function, target, excess_precision) : planned(*unit.program);
@@ -86,13 +88,16 @@ CheckReport check(const tools::Unit& before, const tools::Unit& after, const Tar
       else
         wrong = tools::first_difference(found.results, expected.results, agreement.tolerance);
       if (!wrong.empty())
-        return {false, fmt::format("check failed: {}, on {} data: {}; expected: {}", ways[i].name, name, wrong, ways[0].name)};
+        return {false,
+                fmt::format("check failed: {}, on {} data: {}; expected: {}", ways[i].name, name, wrong, ways[0].name)};
     }
   }
   std::string names;
   for (const Way& way : ways) names += (names.empty() ? "" : "; ") + way.name;
-  if (agreement.tolerance == 0) return {true, fmt::format("check: bitwise equal, on plain and special data ({})", names)};
-  return {true, fmt::format("check: equal within {:.2g} because of {} ({})", agreement.tolerance, agreement.reason, names)};
+  if (agreement.tolerance == 0)
+    return {true, fmt::format("check: bitwise equal, on plain and special data ({})", names)};
+  return {true,
+          fmt::format("check: equal within {:.2g} because of {} ({})", agreement.tolerance, agreement.reason, names)};
 }
 
 }  // namespace opt

@@ -13,10 +13,10 @@ struct CheckReport {
   std::string text;  // one line for stderr: what ran and how close it had to be, or the first difference
 };
 
-/// Runs `before` and `after` through the evaluator (functions), the interpreter and, where this machine has the target, machine
-/// code on data drawn from `seed`, and compares all results with those of `before` under the evaluator (of a program: the
-/// interpreter). An input that makes it report an index must make all of them report one.
-CheckReport check(const tools::Unit& before, const tools::Unit& after, const burin::ir::Target& target, std::uint64_t seed,
-                  bool excess_precision);
+/// Runs `before` and `after` through the evaluator (functions), the interpreter and, where this machine has the target,
+/// machine code on data drawn from `seed`, and compares all results with those of `before` under the evaluator (of a
+/// program: the interpreter). An input that makes it report an index must make all of them report one.
+CheckReport check(const tools::Unit& before, const tools::Unit& after, const burin::ir::Target& target,
+                  std::uint64_t seed, bool excess_precision);
 
 }  // namespace opt

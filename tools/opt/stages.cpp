@@ -68,7 +68,8 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (request.observer)
-    request.observer({pass, unit.function ? &*unit.function : nullptr, unit.program ? &*unit.program : nullptr, changed, seconds});
+    request.observer(
+        {pass, unit.function ? &*unit.function : nullptr, unit.program ? &*unit.program : nullptr, changed, seconds});
 }
 
 }  // namespace

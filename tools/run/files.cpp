@@ -46,7 +46,8 @@ std::vector<Literal> from_safetensors(const std::string& path, const std::vector
       values.push_back(literal_of(found->second, slots[i], path));
   }
   if (!missing.empty())
-    throw Error(fmt::format("{}: no tensor named {}; the file has {}", path, missing, present.empty() ? "none" : present));
+    throw Error(
+        fmt::format("{}: no tensor named {}; the file has {}", path, missing, present.empty() ? "none" : present));
   return values;
 }
 
@@ -68,9 +69,11 @@ std::vector<Literal> read_tensors(const std::string& what, const std::vector<Slo
   for (const std::string& path : paths)
     if (!ends_with(path, ".npy")) throw Error(fmt::format("{}: expected a .safetensors file or .npy files", path));
   if (paths.size() != slots.size())
-    throw Error(fmt::format("expected {} .npy file{}, found {}", slots.size(), slots.size() == 1 ? "" : "s", paths.size()));
+    throw Error(
+        fmt::format("expected {} .npy file{}, found {}", slots.size(), slots.size() == 1 ? "" : "s", paths.size()));
   std::vector<Literal> values;
-  for (std::size_t i = 0; i < paths.size(); ++i) values.push_back(literal_of(io::read_npy(paths[i]), slots[i], paths[i]));
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    values.push_back(literal_of(io::read_npy(paths[i]), slots[i], paths[i]));
   return values;
 }
 
@@ -90,11 +93,14 @@ std::vector<Literal> read_inputs(const std::string& what, const std::vector<Slot
 
 void write_tensors(const std::string& path, const std::vector<Slot>& slots, const std::vector<Literal>& values) {
   if (ends_with(path, ".npy")) {
-    if (values.size() != 1) throw Error(fmt::format("{}: a .npy file holds one result, found {}: name a .safetensors file", path, values.size()));
+    if (values.size() != 1)
+      throw Error(
+          fmt::format("{}: a .npy file holds one result, found {}: name a .safetensors file", path, values.size()));
     io::write_npy(path, host_tensor(values[0]));
     return;
   }
-  if (!ends_with(path, ".safetensors")) throw Error(fmt::format("{}: expected the name of a .safetensors or .npy file", path));
+  if (!ends_with(path, ".safetensors"))
+    throw Error(fmt::format("{}: expected the name of a .safetensors or .npy file", path));
   io::Safetensors file;
   for (std::size_t i = 0; i < values.size(); ++i) file.tensors[slots[i].name] = host_tensor(values[i]);
   io::write_safetensors(path, file);

@@ -19,7 +19,8 @@ std::vector<burin::ir::Literal> read_inputs(const std::string& what, const std::
 /// The tensors of one .safetensors file, or of .npy files, as read_inputs.
 std::vector<burin::ir::Literal> read_tensors(const std::string& what, const std::vector<Slot>& slots);
 /// Written as a whole or not at all.
-void write_tensors(const std::string& path, const std::vector<Slot>& slots, const std::vector<burin::ir::Literal>& values);
+void write_tensors(const std::string& path, const std::vector<Slot>& slots,
+                   const std::vector<burin::ir::Literal>& values);
 /// As NumPy prints it, long axes abbreviated.
 std::string text_of(const burin::ir::Literal& value);
 
