@@ -14,7 +14,7 @@ namespace burin::passes {
 
 struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
-  std::int64_t memory_budget = -1;         // bytes; -1: no limit
+  std::int64_t memory_budget = -1;         // bytes; -1: no limit; no pass reads it yet
   std::vector<bool> donated;               // by argument: its memory may be reused
   std::vector<std::string> disabled;       // passes left out by name
   std::string stop_after;                  // the last pass that runs; "" is all
