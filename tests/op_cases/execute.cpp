@@ -115,38 +115,68 @@ std::string inaccuracy(const Literal& found_in, const Literal& expected_in, cons
   return "";
 }
 
-std::vector<std::string> check_executions(Op op, const test::Execute& execute) {
-  std::vector<std::string> broken;
-  const auto compare = [&](const std::string& name, const Function& f, const std::vector<Literal>& args) {
-    const std::vector<Literal> expected = ir::evaluate(f, args), found = execute(f, args);
-    if (found.size() != expected.size()) {
-      broken.push_back(name + ": " + std::to_string(found.size()) + " results, expected " +
-                       std::to_string(expected.size()));
-      return;
-    }
-    const Accuracy accuracy = accuracy_of(f);
-    for (std::size_t r = 0; r < found.size(); ++r)
-      if (const std::string d = inaccuracy(found[r], expected[r], accuracy); !d.empty())
-        broken.push_back(name + ": " + d);
-  };
+namespace {
+
+/// One function and its arguments, run together with others.
+struct Run {
+  std::string name;
+  Function function;
+  std::vector<Literal> args;
+};
+
+std::vector<Run> runs_of(Op op) {
+  std::vector<Run> runs;
   for (const OpCase& c : entry(op).cases) {
-    compare(c.name, c.function, c.args(0));
+    const std::vector<Literal> first = c.args(0);
+    runs.push_back({c.name, c.function, first});
     if (!c.smooth) continue;
     const std::vector<bool> active = test::float_args(c.function);
     if (std::find(active.begin(), active.end(), true) != active.end()) {
-      const Function g = test::gradient(c.function, active);
-      std::vector<Literal> args = c.args(0);
-      for (std::size_t i = args.size(); i < g.args().size(); ++i)
-        args.push_back(test::spread(g.type(g.args()[i]), -1, 1, i));
-      compare(c.name + ", gradient", g, args);
+      Run gradient{c.name + ", gradient", test::gradient(c.function, active), first};
+      for (std::size_t i = first.size(); i < gradient.function.args().size(); ++i)
+        gradient.args.push_back(test::spread(gradient.function.type(gradient.function.args()[i]), -1, 1, i));
+      runs.push_back(std::move(gradient));
     }
-    if (c.function.args().empty()) continue;
-    const passes::Batched batched = passes::batch(c.function, std::vector<bool>(c.function.args().size(), true), 2);
-    std::vector<Literal> args;
-    const std::vector<Literal> first = c.args(0), second = c.args(1);
+    if (first.empty()) continue;
+    Run batched{c.name + ", batched",
+                passes::batch(c.function, std::vector<bool>(first.size(), true), 2).function, {}};
+    const std::vector<Literal> second = c.args(1);
     for (std::size_t i = 0; i < first.size(); ++i)
-      args.push_back(test::stacked(std::vector<Literal>{first[i], second[i]}));
-    compare(c.name + ", batched", batched.function, args);
+      batched.args.push_back(test::stacked(std::vector<Literal>{first[i], second[i]}));
+    runs.push_back(std::move(batched));
+  }
+  return runs;
+}
+
+/// All of them side by side in one function, so that what executes it compiles once.
+Run together(std::span<const Run> runs) {
+  Builder b("cases");
+  Run all;
+  std::vector<ValueId> results;
+  for (const Run& run : runs) {
+    std::vector<ValueId> args;
+    for (const Literal& arg : run.args) args.push_back(b.add_arg(arg.type()));
+    all.args.insert(all.args.end(), run.args.begin(), run.args.end());
+    for (ValueId result : b.inline_body(run.function, args)) results.push_back(result);
+  }
+  all.function = b.finish(std::move(results));
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> check_executions(Op op, const test::Execute& execute) {
+  std::vector<std::string> broken;
+  const std::vector<Run> runs = runs_of(op);
+  const Run all = together(runs);
+  const std::vector<Literal> found = execute(all.function, all.args);
+  if (found.size() != all.function.results().size()) return {"another number of results"};
+  std::size_t next = 0;
+  for (const Run& run : runs) {
+    const Accuracy accuracy = accuracy_of(run.function);
+    for (const Literal& expected : ir::evaluate(run.function, run.args))
+      if (const std::string d = inaccuracy(found[next++], expected, accuracy); !d.empty())
+        broken.push_back(run.name + ": " + d);
   }
   return broken;
 }

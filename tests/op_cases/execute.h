@@ -20,8 +20,8 @@ Accuracy accuracy_of(const Function& f);
 /// "" when `found` is `expected` within `accuracy`; any NaN equals any other.
 std::string inaccuracy(const Literal& found, const Literal& expected, const Accuracy& accuracy);
 
-/// Runs every case of the op through `execute` and compares with the evaluator; also its gradient and its batched form, so
-/// that the ops these are made of meet in one function. One line per case that differs.
+/// Runs every case of the op through `execute`, its gradient and its batched form with it, all side by side in one function
+/// so that it compiles once. Compares with the evaluator; one line per result that differs.
 std::vector<std::string> check_executions(Op op, const test::Execute& execute);
 
 }  // namespace burin::op_cases
