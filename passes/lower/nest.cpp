@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/approximated.h"
+
 namespace burin::passes::lower {
 namespace {
 
@@ -96,36 +98,8 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
 }
 
 bool is_expensive(Op op) {
-  switch (op) {
-    case Op::cbrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::expm1:
-    case Op::log:
-    case Op::log2:
-    case Op::log1p:
-    case Op::tanh:
-    case Op::logistic:
-    case Op::erf:
-    case Op::erfc:
-    case Op::erf_inv:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::pow:
-    case Op::atan2:
-    case Op::rem:
-    case Op::threefry2x32: return true;
-    default: return false;
-  }
+  if (op == Op::rsqrt) return false;  // a square root and a division
+  return is_approximated(op) || op == Op::rem || op == Op::threefry2x32;
 }
 
 double element_cost(const Function& body, const Target& target) {

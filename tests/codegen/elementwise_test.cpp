@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "ir/approximated.h"
 #include "tests/codegen/machine.h"
 #include "tests/support/values.h"
 
@@ -84,14 +85,6 @@ ir::Kernel kernel_of(const Case& c, std::int64_t width) {
     b.store(out, {ir::Affine(i)}, b.let(c.op, args, c.expected.dtype()));
   });
   return kernel;
-}
-
-bool is_approximate(Op op, DType dtype) {
-  static const std::set<Op> ops = {Op::rsqrt, Op::cbrt, Op::exp, Op::exp2, Op::expm1, Op::log, Op::log2, Op::log1p,
-                                   Op::tanh, Op::logistic, Op::erf, Op::erfc, Op::erf_inv, Op::sin, Op::cos, Op::tan,
-                                   Op::asin, Op::acos, Op::atan, Op::sinh, Op::cosh, Op::asinh, Op::acosh, Op::atanh,
-                                   Op::pow, Op::atan2};
-  return ops.contains(op) && is_float(dtype);
 }
 
 /// Steps between two floats of a dtype in the order of their bits; 0 for two NaNs.
@@ -188,7 +181,7 @@ TEST_P(CodegenElementwiseWidth, equals_the_evaluator) {
       std::vector<Literal> params = c.operands;
       params.push_back(Literal(c.expected.type()));
       run(module->entries()[i], kernels[i], params);
-      if (is_approximate(c.op, c.operands[0].dtype())) {
+      if (ir::is_approximated(c.op) && is_float(c.operands[0].dtype())) {
         const DType dtype = c.expected.dtype();
         const double allowed = dtype == f64 ? 4 : dtype == f32 ? 2 : 1;
         for (std::int64_t j = 0; j < c.expected.type().size(); ++j) {
@@ -211,7 +204,7 @@ TEST(CodegenElementwise, scalars_and_vectors_of_approximated_functions_agree) {
     std::vector<const Case*> cases;
     std::vector<ir::Kernel> kernels;
     for (const Case& c : all_cases()) {
-      if (!is_approximate(c.op, c.operands[0].dtype())) continue;
+      if (!(ir::is_approximated(c.op) && is_float(c.operands[0].dtype()))) continue;
       for (std::int64_t width : {1, 16}) {
         cases.push_back(&c);
         kernels.push_back(kernel_of(c, width));

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "ir/element_text.h"
+#include "ir/approximated.h"
 #include "ir/eval/eval.h"
 #include "passes/batching/batching.h"
 #include "tests/support/literals.h"
@@ -15,37 +16,8 @@ namespace burin::op_cases {
 namespace {
 
 double ulps_of(Op op, DType dtype) {
-  switch (op) {
-    case Op::rsqrt:
-    case Op::cbrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::expm1:
-    case Op::log:
-    case Op::log2:
-    case Op::log1p:
-    case Op::tanh:
-    case Op::logistic:
-    case Op::erf:
-    case Op::erfc:
-    case Op::erf_inv:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::pow:
-    case Op::atan2:
-      return dtype == DType::f64 ? 4 : dtype == DType::f32 ? 2 : 1;
-    default:
-      return 0;
-  }
+  if (!is_approximated(op)) return 0;
+  return dtype == DType::f64 ? 4 : dtype == DType::f32 ? 2 : 1;
 }
 
 /// The bits as an integer that counts floats in their order, zeros apart by one.

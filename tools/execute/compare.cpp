@@ -7,6 +7,8 @@
 #include <cstring>
 #include <set>
 
+#include "ir/approximated.h"
+
 namespace tools {
 namespace {
 
@@ -15,41 +17,6 @@ using namespace burin::ir;
 
 // 16-bit sums accumulate in f32: fewer of their roundings add up.
 double allowed_roundings(double unit) { return unit > 0x1p-23 ? 8 : 64; }
-
-// Elementwise ops whose results are rounded exactly in every execution; the others may differ in the last places.
-bool rounds_exactly(Op op) {
-  switch (op) {
-    case Op::rsqrt:
-    case Op::cbrt:
-    case Op::exp:
-    case Op::exp2:
-    case Op::expm1:
-    case Op::log:
-    case Op::log2:
-    case Op::log1p:
-    case Op::tanh:
-    case Op::logistic:
-    case Op::erf:
-    case Op::erfc:
-    case Op::erf_inv:
-    case Op::sin:
-    case Op::cos:
-    case Op::tan:
-    case Op::asin:
-    case Op::acos:
-    case Op::atan:
-    case Op::sinh:
-    case Op::cosh:
-    case Op::asinh:
-    case Op::acosh:
-    case Op::atanh:
-    case Op::pow:
-    case Op::atan2:
-      return false;
-    default:
-      return true;
-  }
-}
 
 double unit(DType dtype) {
   switch (dtype) {
@@ -82,7 +49,7 @@ void look_at(const Function& f, bool excess_precision, Traits& traits) {
       if (!is_float(dtype)) continue;
       traits.coarsest = std::max(traits.coarsest, unit(dtype));
       const Family family = family_of(f.kind(op));
-      if (!rounds_exactly(f.kind(op)) || depends_on_order(f.kind(op)))
+      if (is_approximated(f.kind(op)) || depends_on_order(f.kind(op)))
         traits.reasons.insert(std::string(name(f.kind(op))));
       if (excess_precision && is_half(dtype) && family == Family::elementwise)
         traits.reasons.insert("16-bit arithmetic in f32");
