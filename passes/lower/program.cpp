@@ -1,7 +1,6 @@
 #include "passes/lower/program.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -49,7 +48,6 @@ class ProgramBuilder {
       }
       placed[v.index] = true;
       places_[v.index] = {Storage::output, i, 0};
-      has_place_[v] = true;
     }
   }
 
@@ -127,7 +125,7 @@ class ProgramBuilder {
     lower::InPlace in_place(f_.num_results(op), -1);
     for (std::size_t r = 0; r < f_.num_results(op); ++r) {
       const BufferRef& place = places_[f_.result(op, r).index];
-      if (place.storage != Storage::output || !has_place_[f_.result(op, r)]) continue;
+      if (place.storage != Storage::output) continue;
       const std::int32_t donor = find_donor(op, a.kind, *a.body, r);
       program_.aliases[place.index] = donor;
       for (std::size_t k = 0; donor >= 0 && k < f_.operands(op).size(); ++k)
@@ -137,7 +135,7 @@ class ProgramBuilder {
     lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_, in_place);
     for (std::size_t r = 0; r < f_.num_results(op); ++r) {
       const ValueId v = f_.result(op, r);
-      if (!has_place_[v]) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
+      if (places_[v.index].storage != Storage::output) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
     }
     std::vector<BufferRef> temps;
     for (const Type& type : lowering.temps) temps.push_back(new_arena_value(type, a.body->name() + ".temp"));
@@ -186,7 +184,6 @@ class ProgramBuilder {
   std::vector<BufferRef> places_;
   std::vector<bool> donated_;
   std::vector<std::uint32_t> last_read_;
-  std::map<ValueId, bool> has_place_;
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
   Program program_;

@@ -21,7 +21,7 @@ Rewrite broadcast(const Site& s) {
   if (const auto splat = splat_of(f, s.operands[0])) return s.b.constant(Literal::splat(to, *splat));
   if (const OpId inner = s.def(0, Op::broadcast); inner.valid()) {
     Ints dims;
-    const Shape &middle = s.type(0).shape, &from = f.type(f.operand(inner, 0)).shape;
+    const Shape& from = f.type(f.operand(inner, 0)).shape;
     const Ints inner_dims = f.attrs<Op::broadcast>(inner).dims;
     bool plain = true;
     for (std::size_t i = 0; i < inner_dims.size(); ++i) {
@@ -30,7 +30,6 @@ Rewrite broadcast(const Site& s) {
       // An axis stretched by both keeps meaning the same only when its extent is 1 at the start or final in the middle.
       plain = plain && (from[i] == 1 || from[i] == to[static_cast<std::size_t>(a.dims[axis])]);
     }
-    (void)middle;
     if (plain) return s.b.broadcast(f.operand(inner, 0), to, dims);
   }
   if (const OpId inner = s.def(0, Op::reshape); inner.valid()) {
