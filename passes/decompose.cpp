@@ -1,4 +1,4 @@
-#include "ir/builder.h"
+#include "ir/rewriter.h"
 #include "passes/passes.h"
 
 namespace burin::passes {
@@ -24,29 +24,23 @@ ValueId first_extreme_index(Builder& b, ValueId x, std::int64_t axis, DType dtyp
 }  // namespace
 
 Function decompose(const Function& f) {
-  Builder b(f.name());
-  std::vector<ValueId> map(f.num_values()), operands;
-  for (ValueId arg : f.args()) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
+  Rewriter rewriter(f);
+  Builder& b = rewriter.b;
   f.for_each_op([&](OpId op) {
-    operands.clear();
-    for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
     b.set_location(f.location(op));
     if (f.kind(op) == Op::argmax) {
       const auto a = f.attrs<Op::argmax>(op);
-      map[f.result(op).index] = first_extreme_index(b, operands[0], a.axis, a.dtype, Op::reduce_max);
+      rewriter.replace(f.result(op), first_extreme_index(b, rewriter[f.operand(op, 0)], a.axis, a.dtype, Op::reduce_max));
       return;
     }
     if (f.kind(op) == Op::argmin) {
       const auto a = f.attrs<Op::argmin>(op);
-      map[f.result(op).index] = first_extreme_index(b, operands[0], a.axis, a.dtype, Op::reduce_min);
+      rewriter.replace(f.result(op), first_extreme_index(b, rewriter[f.operand(op, 0)], a.axis, a.dtype, Op::reduce_min));
       return;
     }
-    const ValueId first = b.append_copy(f, op, operands);
-    for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
+    rewriter.copy(op);
   });
-  std::vector<ValueId> results;
-  for (ValueId result : f.results()) results.push_back(map[result.index]);
-  return b.finish(std::move(results));
+  return rewriter.finish();
 }
 
 }  // namespace burin::passes

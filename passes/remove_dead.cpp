@@ -1,4 +1,4 @@
-#include "ir/builder.h"
+#include "ir/rewriter.h"
 #include "passes/passes.h"
 
 namespace burin::passes {
@@ -17,19 +17,11 @@ Function remove_dead(const Function& f) {
     keep[i] = true;
     for (ValueId operand : f.operands(op)) live[operand.index] = true;
   }
-  Builder b(f.name());
-  std::vector<ValueId> map(f.num_values()), operands;
-  for (ValueId arg : f.args()) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
+  Rewriter rewriter(f);
   f.for_each_op([&](OpId op) {
-    if (!keep[op.index]) return;
-    operands.clear();
-    for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
-    const ValueId first = b.append_copy(f, op, operands);
-    for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
+    if (keep[op.index]) rewriter.copy(op);
   });
-  std::vector<ValueId> results;
-  for (ValueId result : f.results()) results.push_back(map[result.index]);
-  return b.finish(std::move(results));
+  return rewriter.finish();
 }
 
 }  // namespace burin::passes

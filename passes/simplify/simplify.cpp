@@ -1,6 +1,7 @@
 // One sweep: operands are simplified before their users, and what a rule builds goes through the rules again, so that the sweep
 // ends at a fixpoint.
 #include "base/check.h"
+#include "ir/rewriter.h"
 #include "passes/passes.h"
 #include "passes/simplify/rules.h"
 
@@ -23,28 +24,22 @@ Rewrite rewrite_one(const Site& site) {
 }
 
 Function sweep(const Function& f, bool* changed) {
-  Builder b(f.name());
-  std::vector<ValueId> map(f.num_values()), operands;
-  for (ValueId arg : f.args()) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
+  Rewriter rewriter(f);
+  Builder& b = rewriter.b;
   f.for_each_op([&](OpId op) {
-    operands.clear();
-    for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
     if (f.num_results(op) == 1) {
       b.set_location(f.location(op));
       const std::vector<Type> types = {f.type(f.result(op))};
-      if (const Rewrite value = rewrite_one({b, f.kind(op), operands, f.attributes(op), types})) {
+      if (const Rewrite value = rewrite_one({b, f.kind(op), rewriter.operands(op), f.attributes(op), types})) {
         BURIN_CHECK(b.type(*value) == types[0], "a rewrite of another type");
-        map[f.result(op).index] = *value;
+        rewriter.replace(f.result(op), *value);
         *changed = true;
         return;
       }
     }
-    const ValueId first = b.append_copy(f, op, operands);
-    for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
+    rewriter.copy(op);
   });
-  std::vector<ValueId> results;
-  for (ValueId result : f.results()) results.push_back(map[result.index]);
-  return b.finish(std::move(results));
+  return rewriter.finish();
 }
 
 }  // namespace
