@@ -12,13 +12,13 @@
 #include "frontend/dump.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
-#include "ir/message.h"
 #include "passes/pipeline.h"
 #include "runtime/cache.h"
 #include "runtime/executable.h"
 #include "runtime/profile.h"
 #include "runtime/thread_pool.h"
 #if BURIN_WITH_LLVM
+#include "base/message_ids.h"
 #include "codegen/codegen.h"
 #endif
 
@@ -59,7 +59,7 @@ class Evaluated final : public CompiledFunction {
 };
 
 #if !BURIN_WITH_LLVM
-[[noreturn]] void no_machine() { ir::fail(ir::Msg::unknown_backend, "machine", "interpreter, evaluator"); }
+[[noreturn]] void no_machine() { fail(Msg::unknown_backend, "machine", "interpreter, evaluator"); }
 #endif
 
 passes::Options pass_options(const CompileOptions& options, Dump* dump) {
@@ -201,15 +201,15 @@ Backend chosen_backend() {
   if (name == "machine" && BURIN_WITH_LLVM) return Backend::machine;
   if (name == "interpreter") return Backend::interpreter;
   if (name == "evaluator") return Backend::evaluator;
-  ir::fail(ir::Msg::unknown_backend, name, BURIN_WITH_LLVM ? "machine, interpreter, evaluator" : "interpreter, evaluator");
+  fail(Msg::unknown_backend, name, BURIN_WITH_LLVM ? "machine, interpreter, evaluator" : "interpreter, evaluator");
 }
 
 const ir::Program& CompiledFunction::program() const {
-  if (!program_) ir::fail(ir::Msg::no_program);
+  if (!program_) fail(Msg::no_program);
   return *program_;
 }
 
-std::string CompiledFunction::profile(int) const { ir::fail(ir::Msg::not_machine_code); }
+std::string CompiledFunction::profile(int) const { fail(Msg::not_machine_code); }
 
 std::int64_t CompiledFunction::peak_bytes() const {
   std::int64_t bytes = held_bytes_ > 0 ? held_bytes_ : program().arena_bytes;
@@ -301,7 +301,7 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
   for (const Tensor& t : inputs) {
     const Node& node = used_node(t, where);
     if (node.kind == Node::Kind::abstract)
-      ir::fail_at(where_text(where), ir::Msg::abstract_value_read, to_string(node.type));
+      fail_at(where_text(where), Msg::abstract_value_read, to_string(node.type));
     in.push_back(node.bytes());
   }
   const std::vector<ir::Type> types = f.result_types();

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "frontend/trace_stack.h"
-#include "ir/message.h"
 #include "ir/printer.h"
 #include "passes/pipeline.h"
 
@@ -19,7 +19,7 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
   std::vector<const void*> inputs;
   const auto add_input = [&](const Tensor& t) {
     const Node& node = used_node(t, where);
-    if (node.kind == Node::Kind::abstract) ir::fail_at(where_text(where), ir::Msg::abstract_value_read, to_string(node.type));
+    if (node.kind == Node::Kind::abstract) fail_at(where_text(where), Msg::abstract_value_read, to_string(node.type));
     inputs.push_back(node.bytes());
   };
   for (const Tensor* t : arguments) add_input(*t);

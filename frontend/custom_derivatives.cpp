@@ -1,7 +1,7 @@
 // Ops whose derivative the user wrote: the bodies of such an op get one common list of arguments.
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "frontend/inner_trace.h"
-#include "ir/message.h"
 
 namespace burin::detail {
 namespace {
@@ -88,16 +88,16 @@ void emit_custom_vjp(InnerTrace& body_trace, InnerTrace& forward_trace, InnerTra
   operands.insert(operands.end(), captured.begin(), captured.end());
   const std::vector<ValueId> found = w.inline_body(old, operands);
   if (backward.missing.size() != n)
-    ir::fail_at(where_text(body.where), ir::Msg::custom_vjp_cotangents, n, backward.missing.size());
+    fail_at(where_text(body.where), Msg::custom_vjp_cotangents, n, backward.missing.size());
   std::vector<ValueId> out;
   for (std::size_t i = 0, next = 0; i < n; ++i) {
     const ir::Type& type = used_node(body.arguments[i].tensor, {}).type;
     const bool missing = backward.missing[i];
     if (is_float_leaf(body.arguments[i])) {
-      if (missing) ir::fail_at(where_text(body.where), ir::Msg::custom_vjp_no_cotangent, body.arguments[i].label, to_string(type));
+      if (missing) fail_at(where_text(body.where), Msg::custom_vjp_no_cotangent, body.arguments[i].label, to_string(type));
       const ir::Type& given = w.type(found[next]);
       if (given.shape != type.shape)
-        ir::fail_at(where_text(body.where), ir::Msg::custom_rule_type, "custom_vjp: backward", body.arguments[i].label,
+        fail_at(where_text(body.where), Msg::custom_rule_type, "custom_vjp: backward", body.arguments[i].label,
                     to_string(type), to_string(given));
       out.push_back(w.convert(found[next], type.dtype));
     }
@@ -144,7 +144,7 @@ void emit_custom_jvp(InnerTrace& body_trace, InnerTrace& rule_trace) {
     const ir::Type& type = expected[i % num_results];
     if (i >= num_results && !is_float(type.dtype)) continue;
     if (r.type(found[i]).shape != type.shape)
-      ir::fail_at(where_text(body.where), ir::Msg::custom_rule_type, "custom_jvp: rule",
+      fail_at(where_text(body.where), Msg::custom_rule_type, "custom_jvp: rule",
                   "result " + std::to_string(i % num_results), to_string(type), to_string(r.type(found[i])));
     out.push_back(r.convert(found[i], type.dtype));
   }

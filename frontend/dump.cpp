@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/message_ids.h"
 #include "frontend/compiled.h"
-#include "ir/message.h"
 #include "ir/printer.h"
 
 namespace burin::detail {
@@ -34,14 +34,13 @@ std::string graph_of(const ir::Function& f) {
   return text + "}\n";
 }
 
-
 std::unique_ptr<Dump> Dump::start(const ir::Function& traced) {
   const char* root = std::getenv("BURIN_DUMP");
   if (!root || !*root) return nullptr;
   const std::string folder = fmt::format("{}/{:04}_{}", root, number++, traced.name());
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  if (error) ir::fail(ir::Msg::dump_unwritable, folder, error.message());
+  if (error) fail(Msg::dump_unwritable, folder, error.message());
   std::unique_ptr<Dump> dump(new Dump(folder));
   dump->before_ = print(traced, {.locations = true});
   dump->write("00_trace.ir", dump->before_);
@@ -52,7 +51,7 @@ void Dump::write(const std::string& name, const std::string& text) {
   std::ofstream file(folder_ + "/" + name);
   file << text;
   file.close();
-  if (!file) ir::fail(ir::Msg::dump_unwritable, folder_ + "/" + name, "the file cannot be written");
+  if (!file) fail(Msg::dump_unwritable, folder_ + "/" + name, "the file cannot be written");
 }
 
 std::function<void(const passes::Options::Event&)> Dump::observer() {

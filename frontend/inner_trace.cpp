@@ -5,15 +5,13 @@
 
 #include "base/check.h"
 #include "frontend/inner_trace.h"
-#include "ir/message.h"
+#include "base/message_ids.h"
 #include "ir/printer.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/batching/batching.h"
 
 namespace burin {
 namespace detail {
-
-using ir::Msg;
 
 ir::Type InnerTrace::State::batched_type(const ir::Type& inner, std::int64_t size) {
   ir::Type type{inner.dtype, Shape{size}};
@@ -29,7 +27,7 @@ void BindVisitor::leaf(Tensor& tensor) {
   PathFlattening::leaf(tensor);
   const std::string& path = paths.back();
   const std::string label = path.empty() ? "arg" + std::to_string(argument) : path;
-  if (!tensor.defined()) ir::fail_at(where_text(s.where), Msg::argument_without_value, s.name, label);
+  if (!tensor.defined()) fail_at(where_text(s.where), Msg::argument_without_value, s.name, label);
   const Node& node = used_node(tensor, s.where);
   const bool active = !only_floats || is_float(node.type.dtype);
   s.arguments.push_back({argument, active, tensor, label});
@@ -40,11 +38,11 @@ void BindVisitor::leaf(Tensor& tensor) {
     const std::size_t rank = type.rank();
     const std::int64_t axis = s.mapped_axis < 0 ? s.mapped_axis + static_cast<std::int64_t>(rank) : s.mapped_axis;
     if (axis < 0 || axis >= static_cast<std::int64_t>(rank))
-      ir::fail_at(where_text(s.where), Msg::vmap_axis, label, to_string(type), s.mapped_axis);
+      fail_at(where_text(s.where), Msg::vmap_axis, label, to_string(type), s.mapped_axis);
     const std::int64_t extent = type.shape[static_cast<std::size_t>(axis)];
     if (s.batch_size < 0) s.batch_size = extent, s.batch_label = label;
     if (s.batch_size != extent)
-      ir::fail_at(where_text(s.where), Msg::vmap_sizes, s.batch_label, s.batch_size, label, extent);
+      fail_at(where_text(s.where), Msg::vmap_sizes, s.batch_label, s.batch_size, label, extent);
     Shape rest;
     for (std::size_t i = 0; i < rank; ++i)
       if (static_cast<std::int64_t>(i) != axis) rest.push_back(type.shape[i]);
@@ -68,7 +66,7 @@ void ResultVisitor::leaf(Tensor& tensor) {
     return;
   }
   if (!tensor.defined())
-    ir::fail_at(where_text(s.where), Msg::result_without_value, s.name, paths.back().empty() ? "result" : paths.back());
+    fail_at(where_text(s.where), Msg::result_without_value, s.name, paths.back().empty() ? "result" : paths.back());
   s.results.push_back(s.trace->resolve(tensor, s.where));
   s.result_weak.push_back(tensor.weak());
   s.result_types.push_back(Access::node(tensor)->type);
@@ -120,7 +118,7 @@ void InnerTrace::loss(const Tensor& value) {
   const State& s = *state_;
   const Node& node = used_node(value, s.where);
   if (node.type.rank() != 0 || !is_float(node.type.dtype))
-    ir::fail_at(where_text(s.where), Msg::loss_not_scalar, s.name, to_string(node.type));
+    fail_at(where_text(s.where), Msg::loss_not_scalar, s.name, to_string(node.type));
 }
 
 ir::Function InnerTrace::State::close() {
@@ -172,7 +170,7 @@ void InnerTrace::finish_grad() {
   const std::vector<bool> active = s.active_flags();
   if (std::find(active.begin(), active.end(), true) == active.end()) {
     const std::string leaf = s.arguments.empty() ? "argument" : s.arguments[0].label + ", " + type_text(s.arguments[0].tensor);
-    ir::fail_at(where_text(s.where), Msg::nothing_to_differentiate, s.name, leaf);
+    fail_at(where_text(s.where), Msg::nothing_to_differentiate, s.name, leaf);
   }
   const passes::Vjp vjp = passes::vjp(f, active);
   Trace& outer = *current_trace();
@@ -223,7 +221,7 @@ void InnerTrace::finish_jvp(const std::vector<Tensor*>& tangents) {
     const ir::Type& expected = Access::node(s.arguments[i].tensor)->type;
     const Tensor tangent = as_dtype(*tangents.at(i), expected.dtype);
     if (tangent.shape() != expected.shape)
-      ir::fail_at(where_text(s.where), Msg::tangent_type, s.arguments[i].label, to_string(expected), type_text(*tangents[i]));
+      fail_at(where_text(s.where), Msg::tangent_type, s.arguments[i].label, to_string(expected), type_text(*tangents[i]));
     operands.push_back(tangent);
   }
   const std::vector<ir::ValueId> values = inline_function(jvp.function, operands);
@@ -240,7 +238,7 @@ void InnerTrace::finish_jvp(const std::vector<Tensor*>& tangents) {
 void InnerTrace::finish_vmap(std::int64_t out_axis) {
   State& s = *state_;
   const ir::Function f = s.close();
-  if (s.batch_size < 0) ir::fail_at(where_text(s.where), Msg::vmap_nothing_mapped);
+  if (s.batch_size < 0) fail_at(where_text(s.where), Msg::vmap_nothing_mapped);
   std::vector<bool> batched(s.operands.size(), false);
   std::vector<Tensor> operands = s.operands;
   for (std::size_t i = 0; i < s.operand_axes.size(); ++i) {
@@ -274,7 +272,7 @@ void InnerTrace::finish_body() {
     if (t.traced()) {
       const Node& node = *Access::node(t);
       const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-      ir::fail_at(where_text(s.where), Msg::custom_rule_captures, s.name, name, place_text(node.made_at));
+      fail_at(where_text(s.where), Msg::custom_rule_captures, s.name, name, place_text(node.made_at));
     }
   // A missing cotangent (of an integer argument) is none of the body's results.
   std::vector<ir::ValueId> all;
@@ -315,7 +313,7 @@ void PullbackState::run(const std::source_location& where) {
     BURIN_CHECK(i < state_->cotangents.leaves.size(), "as many cotangents as results");
     const Tensor given = as_dtype(*state_->cotangents.leaves[i], type.dtype);
     if (given.shape() != type.shape)
-      ir::fail_at(where_text(where), Msg::cotangent_type, state_->cotangents.paths[i], to_string(type),
+      fail_at(where_text(where), Msg::cotangent_type, state_->cotangents.paths[i], to_string(type),
                   type_text(*state_->cotangents.leaves[i]));
     operands.push_back(given);
   }
@@ -342,7 +340,7 @@ void check_same_results(const char* function, const PathFlattening& expected, co
   if (expected.structure != found.structure) fail_tree_mismatch(function, expected, found, 2, where);
   for (std::size_t i = 0; i < expected.leaves.size(); ++i)
     if (type_text(*expected.leaves[i]) != type_text(*found.leaves[i]))
-      ir::fail_at(where_text(where), Msg::custom_rule_type, function, expected.paths[i].empty() ? "result" : expected.paths[i],
+      fail_at(where_text(where), Msg::custom_rule_type, function, expected.paths[i].empty() ? "result" : expected.paths[i],
                   type_text(*expected.leaves[i]), type_text(*found.leaves[i]));
 }
 

@@ -8,15 +8,13 @@
 #include <set>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "frontend/compiled.h"
 #include "frontend/trace_stack.h"
-#include "ir/message.h"
 
 namespace burin {
 namespace detail {
 namespace {
-
-using ir::Msg;
 
 std::atomic<std::int64_t> num_traces{0}, num_calls{0};
 
@@ -181,7 +179,7 @@ struct JitCall::State {
 void JitCall::State::Bind::leaf(Tensor& tensor) {
   PathFlattening::leaf(tensor);
   const std::string name = label();
-  if (!tensor.defined()) ir::fail_at(where_text(state->core.where), Msg::argument_without_value, "jit", name);
+  if (!tensor.defined()) fail_at(where_text(state->core.where), Msg::argument_without_value, "jit", name);
   const Node& node = *Access::node(tensor);
   if (node.kind == Node::Kind::no_gradient) {
     entries.back().what = "a leaf without gradient";
@@ -209,7 +207,7 @@ void JitCall::State::Collect::leaf(Tensor& tensor) {
   PathFlattening::leaf(tensor);
   const auto& node = Access::node(tensor);
   if (!node)
-    ir::fail_at(where_text(state->core.where), Msg::result_without_value, "jit", paths.back().empty() ? "result" : paths.back());
+    fail_at(where_text(state->core.where), Msg::result_without_value, "jit", paths.back().empty() ? "result" : paths.back());
   if (node->kind == Node::Kind::no_gradient) {
     state->fresh->slots.push_back(-1);
     return;

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/message.h"
+#include "base/message_ids.h"
 
 namespace burin::detail {
 namespace {
-
-using ir::Msg;
 
 int category(DType d) { return d == DType::bool_ ? 0 : is_int(d) ? 1 : 2; }
 std::size_t width(DType d) { return size_of(d); }
@@ -83,7 +81,7 @@ Shape broadcast_shapes(const char* op, const std::vector<Tensor>& operands) {
       const std::size_t axis = rank - shape.rank() + i;
       if (shape[i] == 1 || shape[i] == extents[axis]) continue;
       if (extents[axis] != 1)
-        ir::fail_at(where_text({}), Msg::shapes_do_not_broadcast, op, type_text(operands[from[axis]]),
+        fail_at(where_text({}), Msg::shapes_do_not_broadcast, op, type_text(operands[from[axis]]),
                     type_text(operands[k]), static_cast<std::int64_t>(axis) - static_cast<std::int64_t>(rank),
                     extents[axis], shape[i]);
       extents[axis] = shape[i];
@@ -110,7 +108,7 @@ Matched match(const char* op, std::vector<Tensor> operands, bool only_floats) {
 
 std::size_t normal_axis(const char* op, std::int64_t axis, std::size_t rank, const Tensor& x) {
   const auto n = static_cast<std::int64_t>(rank);
-  if (axis < -n || axis >= n) ir::fail_at(where_text({}), Msg::no_such_axis, op, axis, type_text(x), n);
+  if (axis < -n || axis >= n) fail_at(where_text({}), Msg::no_such_axis, op, axis, type_text(x), n);
   return static_cast<std::size_t>(axis < 0 ? axis + n : axis);
 }
 
@@ -124,7 +122,7 @@ std::vector<std::int64_t> normal_axes(const char* op, const Axes& axes, const Te
   for (std::int64_t axis : axes.list()) result.push_back(static_cast<std::int64_t>(normal_axis(op, axis, rank, x)));
   std::sort(result.begin(), result.end());
   if (const auto twice = std::adjacent_find(result.begin(), result.end()); twice != result.end())
-    ir::fail_at(where_text({}), Msg::axis_named_twice, op, *twice, type_text(x));
+    fail_at(where_text({}), Msg::axis_named_twice, op, *twice, type_text(x));
   return result;
 }
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/message_ids.h"
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -16,7 +16,6 @@ using detail::constant;
 using detail::emit;
 using detail::OpScope;
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 namespace {
@@ -26,7 +25,7 @@ Ints extents(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 const Tensor& checked(const Key& key, const std::source_location& where) {
   const detail::Node& node = detail::used_node(key.data(), where);
   if (node.type != ir::Type{DType::u32, Shape{2}})
-    ir::fail_at(detail::where_text(where), Msg::not_a_key, to_string(node.type));
+    fail_at(detail::where_text(where), Msg::not_a_key, to_string(node.type));
   return key.data();
 }
 
@@ -75,7 +74,7 @@ int mantissa_bits(DType d) { return d == DType::f64 ? 52 : d == DType::f32 ? 23 
 double smallest_normal(DType d) { return d == DType::f64 ? 0x1p-1022 : d == DType::f16 ? 0x1p-14 : 0x1p-126; }
 
 void check_float(const char* function, DType dtype, const std::source_location& where) {
-  if (!is_float(dtype)) ir::fail_at(detail::where_text(where), Msg::random_dtype, function, "a float dtype", name(dtype));
+  if (!is_float(dtype)) fail_at(detail::where_text(where), Msg::random_dtype, function, "a float dtype", name(dtype));
 }
 
 Tensor spread(const Tensor& t, DType dtype, const Shape& shape, const std::source_location& where) {
@@ -166,14 +165,14 @@ std::pair<Key, Key> split(const Key& key, Where where) {
 
 Keys split(const Key& key, std::int64_t n, Where where) {
   OpScope scope("split", where);
-  if (n < 0) ir::fail_at(detail::where_text(where), Msg::random_split, n);
+  if (n < 0) fail_at(detail::where_text(where), Msg::random_split, n);
   return Keys(scope.done(words(threefry(checked(key, where), Shape{n}))));
 }
 
 Key fold_in(const Key& key, const Operand& data) {
   OpScope scope("fold_in", data.where);
   if (!is_int(data.tensor.dtype()) || data.tensor.shape().rank() != 0)
-    ir::fail_at(detail::where_text(data.where), Msg::random_fold_in, detail::type_text(data.tensor));
+    fail_at(detail::where_text(data.where), Msg::random_fold_in, detail::type_text(data.tensor));
   Tensor number = data.tensor;
   if (const auto& node = detail::Access::node(number); node->kind == detail::Node::Kind::number && scope.unjitted())
     number = detail::current_trace()->capture_number(as_dtype(number, DType::i64));  // data, not part of the program
@@ -184,7 +183,7 @@ Key fold_in(const Key& key, const Operand& data) {
 Tensor bits(const Key& key, const Shape& shape, DType dtype, Where where) {
   OpScope scope("bits", where);
   if (!is_unsigned_int(dtype))
-    ir::fail_at(detail::where_text(where), Msg::random_dtype, "bits", "u8, u16, u32 or u64", name(dtype));
+    fail_at(detail::where_text(where), Msg::random_dtype, "bits", "u8, u16, u32 or u64", name(dtype));
   return scope.done(raw_bits(checked(key, where), shape, dtype));
 }
 
@@ -225,7 +224,7 @@ Tensor bernoulli(const Key& key, const Operand& p, const Shape& shape, Where whe
 Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype, Where where) {
   OpScope scope("randint", where);
   if (!is_int(dtype))
-    ir::fail_at(detail::where_text(where), Msg::random_dtype, "randint", "an integer dtype", name(dtype));
+    fail_at(detail::where_text(where), Msg::random_dtype, "randint", "an integer dtype", name(dtype));
   const Tensor& data = checked(key, where);
   const auto half = [&](std::int64_t i) {
     const Tensor pairs = words(threefry(data, Shape{2}));
@@ -271,7 +270,7 @@ Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, con
   bool fits = result.rank() >= batch.rank();
   const std::size_t extra = fits ? result.rank() - batch.rank() : 0;
   for (std::size_t i = 0; fits && i < batch.rank(); ++i) fits = result[extra + i] == batch[i];
-  if (!fits) ir::fail_at(detail::where_text(where), Msg::random_categorical, to_string(result), detail::type_text(l));
+  if (!fits) fail_at(detail::where_text(where), Msg::random_categorical, to_string(result), detail::type_text(l));
   Shape drawn;
   for (std::size_t i = 0; i < extra; ++i) drawn.push_back(result[i]);
   for (std::int64_t extent : own) drawn.push_back(extent);
@@ -282,7 +281,7 @@ Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, con
 Tensor permutation(const Key& key, std::int64_t n, Where where) { return permutation(key, arange(n, i32, where), where); }
 
 Tensor permutation(const Key& key, const Tensor& x, Where where) {
-  if (x.shape().rank() == 0) ir::fail_at(detail::where_text(where), Msg::random_permutation);
+  if (x.shape().rank() == 0) fail_at(detail::where_text(where), Msg::random_permutation);
   const std::int64_t n = x.shape()[0];
   // Sorting by 32 random bits, again while two elements may have drawn the same.
   const int rounds = static_cast<int>(std::ceil(3 * std::log(static_cast<double>(std::max<std::int64_t>(1, n))) /

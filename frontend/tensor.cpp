@@ -3,15 +3,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/message_ids.h"
 #include "frontend/node.h"
 #include "frontend/trace_stack.h"
-#include "ir/message.h"
 
 namespace burin {
 
 using detail::Access;
 using detail::Node;
-using ir::Msg;
 
 namespace {
 
@@ -34,10 +33,10 @@ const Node& concrete_node(const Tensor& t, const Tensor::Where& where) {
   const Node& node = detail::used_node(t, where);
   if (node.kind == Node::Kind::traced) {
     const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-    ir::fail_at(detail::where_text(where), Msg::traced_value_read, name, detail::place_text(node.made_at));
+    fail_at(detail::where_text(where), Msg::traced_value_read, name, detail::place_text(node.made_at));
   }
   if (node.kind == Node::Kind::abstract)
-    ir::fail_at(detail::where_text(where), Msg::abstract_value_read, to_string(node.type));
+    fail_at(detail::where_text(where), Msg::abstract_value_read, to_string(node.type));
   return node;
 }
 
@@ -47,10 +46,10 @@ namespace detail {
 
 const Node& used_node(const Tensor& t, const std::source_location& where) {
   const auto& node = Access::node(t);
-  if (!node) ir::fail_at(where_text(where), Msg::tensor_without_value);
-  if (node->kind == Node::Kind::donated) ir::fail_at(where_text(where), Msg::tensor_donated, to_string(node->type), node->note);
+  if (!node) fail_at(where_text(where), Msg::tensor_without_value);
+  if (node->kind == Node::Kind::donated) fail_at(where_text(where), Msg::tensor_donated, to_string(node->type), node->note);
   if (node->kind == Node::Kind::no_gradient)
-    ir::fail_at(where_text(where), Msg::leaf_without_gradient, node->note, to_string(node->type));
+    fail_at(where_text(where), Msg::leaf_without_gradient, node->note, to_string(node->type));
   return *node;
 }
 
@@ -79,16 +78,16 @@ ir::Literal number_literal(const Node& number, DType dtype, const std::source_lo
   if (!number.integral) return ir::Literal::scalar(dtype, number.floating);
   const ir::Literal value = ir::Literal::scalar_int(dtype, number.integer);
   if (is_int(dtype) && value.int_at(0) != number.integer)
-    ir::fail_at(where_text(where), Msg::number_does_not_fit, number.integer, name(dtype));
+    fail_at(where_text(where), Msg::number_does_not_fit, number.integer, name(dtype));
   return value;
 }
 
-void fail_ragged(std::source_location where) { ir::fail_at(where_text(where), Msg::tensor_ragged); }
+void fail_ragged(std::source_location where) { fail_at(where_text(where), Msg::tensor_ragged); }
 
 Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, const Shape& shape,
                   std::source_location where) {
   if (static_cast<std::int64_t>(count) != shape.size())
-    ir::fail_at(where_text(where), Msg::tensor_element_count, count, to_string(shape), shape.size());
+    fail_at(where_text(where), Msg::tensor_element_count, count, to_string(shape), shape.size());
   const ir::Type type{from, shape};
   const ir::Literal given(type, {static_cast<const std::byte*>(data), static_cast<std::size_t>(type.bytes())});
   if (from == dtype) return make_concrete(given);
@@ -99,7 +98,7 @@ Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, 
     else {
       result.set_int(i, given.int_at(i));
       if (dtype != DType::bool_ && result.int_at(i) != given.int_at(i))
-        ir::fail_at(where_text(where), Msg::number_does_not_fit, given.int_at(i), name(dtype));
+        fail_at(where_text(where), Msg::number_does_not_fit, given.int_at(i), name(dtype));
     }
   }
   return make_concrete(result);
@@ -127,7 +126,7 @@ void Tensor::set_int(std::int64_t value) {
 }
 void Tensor::set_unsigned(std::uint64_t value) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-    ir::fail(Msg::number_does_not_fit, value, "i64");
+    fail(Msg::number_does_not_fit, value, "i64");
   set_int(static_cast<std::int64_t>(value));
 }
 
@@ -140,20 +139,20 @@ void Tensor::copy_shape(std::span<std::int64_t> dims, Where where) const {
   const Node& node = detail::used_node(*this, where);
   const Shape& shape = node.type.shape;
   if (shape.rank() != dims.size())
-    ir::fail_at(detail::where_text(where), Msg::shape_rank, dims.size(), to_string(node.type), shape.rank());
+    fail_at(detail::where_text(where), Msg::shape_rank, dims.size(), to_string(node.type), shape.rank());
   std::copy(shape.begin(), shape.end(), dims.begin());
 }
 
 double Tensor::item_double(Where where) const {
   const Node& node = concrete_node(*this, where);
-  if (node.type.size() != 1) ir::fail_at(detail::where_text(where), Msg::item_of_many, to_string(node.type));
+  if (node.type.size() != 1) fail_at(detail::where_text(where), Msg::item_of_many, to_string(node.type));
   if (node.kind == Node::Kind::number) return node.integral ? static_cast<double>(node.integer) : node.floating;
   return detail::to_literal(*this, where).at(0);
 }
 
 std::int64_t Tensor::item_int(Where where) const {
   const Node& node = concrete_node(*this, where);
-  if (node.type.size() != 1) ir::fail_at(detail::where_text(where), Msg::item_of_many, to_string(node.type));
+  if (node.type.size() != 1) fail_at(detail::where_text(where), Msg::item_of_many, to_string(node.type));
   if (is_float(node.type.dtype)) return static_cast<std::int64_t>(item_double(where));
   return detail::to_literal(*this, where).int_at(0);
 }
@@ -161,7 +160,7 @@ std::int64_t Tensor::item_int(Where where) const {
 const void* Tensor::raw(DType dtype, Where where) const {
   const Node& node = concrete_node(*this, where);
   if (node.type.dtype != dtype)
-    ir::fail_at(detail::where_text(where), Msg::data_dtype, name(dtype), to_string(node.type));
+    fail_at(detail::where_text(where), Msg::data_dtype, name(dtype), to_string(node.type));
   return node.bytes();
 }
 

@@ -8,8 +8,8 @@
 
 #include <burin/random.h>
 
+#include "base/message_ids.h"
 #include "frontend/node.h"
-#include "ir/message.h"
 
 namespace burin {
 namespace detail {
@@ -62,7 +62,7 @@ void check_order(const LeafFunction& f, const Leaves& at, const std::vector<std:
   const auto check = [&](const char* mode, double expected, double found, double tolerance) {
     const double scale = 1 + std::max(std::abs(expected), std::abs(found));
     if (!(std::abs(expected - found) <= tolerance * scale))
-      ir::fail(ir::Msg::wrong_derivative, o.order - order + 1, mode, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", found),
+      fail(Msg::wrong_derivative, o.order - order + 1, mode, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", found),
                names.empty() ? "" : names[0]);
   };
   // A difference quotient of an order-n derivative loses digits; forward and reverse must agree to rounding.
@@ -87,7 +87,7 @@ double ulps(double a, double b, DType dtype) {
 
 Comparison::Leaf compare_leaf(std::string path, const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype())
-    ir::fail(ir::Msg::compare_types, path, to_string(a.shape()), to_string(b.shape()));
+    fail(Msg::compare_types, path, to_string(a.shape()), to_string(b.shape()));
   Comparison::Leaf leaf{std::move(path)};
   const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
   double difference = 0, size = 0;
@@ -120,7 +120,7 @@ Comparison compare_functions(const LeafFunction& f, const LeafFunction& g, const
                              const std::vector<std::string>& names) {
   Comparison result;
   const Leaves a = f(at), b = g(at);
-  if (a.size() != b.size()) ir::fail(ir::Msg::compare_leaves, a.size(), b.size());
+  if (a.size() != b.size()) fail(Msg::compare_leaves, a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i)
     result.leaves.push_back(compare_leaf(a.size() == 1 ? "result" : "result " + std::to_string(i), a[i], b[i]));
   if (at.empty()) return result;

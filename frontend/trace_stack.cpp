@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "frontend/compile.h"
-#include "ir/message.h"
 
 namespace burin::detail {
 namespace {
@@ -78,7 +78,7 @@ ir::ValueId Trace::resolve(const Tensor& t, const std::source_location& where) {
       if (node.trace == id_) return node.value;
       if (!trace_is_open(node.trace)) {
         const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-        ir::fail_at(where_text(where), ir::Msg::trace_ended, name, place_text(node.made_at));
+        fail_at(where_text(where), Msg::trace_ended, name, place_text(node.made_at));
       }
       return capture(t);
     default: return capture(t);

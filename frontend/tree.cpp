@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "base/hash.h"
+#include "base/message_ids.h"
 #include "frontend/trace_stack.h"
-#include "ir/message.h"
 
 namespace burin::detail {
 namespace {
@@ -89,7 +89,7 @@ void fail_tree_mismatch(const char* function, const PathFlattening& a, const Pat
   const auto describe = [&](const PathFlattening& t) {
     return i < t.entries.size() ? t.entries[i].what + " at `" + t.entries[i].path + "`" : std::string("nothing more");
   };
-  ir::fail_at(where_text(where), ir::Msg::trees_differ, function, describe(a), which, describe(b));
+  fail_at(where_text(where), Msg::trees_differ, function, describe(a), which, describe(b));
 }
 
 Tensor all_finite(const std::vector<Tensor*>& leaves, std::source_location where) {
@@ -107,7 +107,7 @@ std::int64_t count(const std::vector<Tensor*>& leaves) {
 }
 
 void check_leaf_count(std::size_t found, std::size_t expected, std::source_location where) {
-  if (found != expected) ir::fail_at(where_text(where), ir::Msg::leaf_count, expected, found);
+  if (found != expected) fail_at(where_text(where), Msg::leaf_count, expected, found);
 }
 
 Tensor zeros_like_leaf(const Tensor& leaf) { return zeros_like(leaf); }

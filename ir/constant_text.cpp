@@ -1,5 +1,6 @@
 #include "ir/constant_text.h"
 
+#include "base/message_ids.h"
 #include "ir/element_text.h"
 
 namespace burin::ir {

@@ -1,5 +1,6 @@
 // The one entrance to the type rules: checks what all ops share, then goes to the op's rule in ir/shape/.
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/builder.h"
 #include "ir/shape/checks.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/message_ids.h"
+
 namespace burin::ir {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/message.h"
+#include "base/message.h"
 
 namespace burin::ir {
 
@@ -61,7 +61,7 @@ class Lexer {
   /// Throws the message with that prefix.
   template <class... Args>
   [[noreturn]] void fail(const Token& token, Msg id, const Args&... args) const {
-    throw_message(id, prefix(token) + fmt::vformat(message_text(id), fmt::make_format_args(args...)), "");
+    throw_message(id, prefix(token) + format_message(id, args...), "");
   }
   [[noreturn]] void fail_expected(std::string_view what) const;
 

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/message_ids.h"
 #include "ir/builder.h"
 #include "ir/constant_text.h"
 #include "ir/lexer.h"

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "ir/message.h"
+#include "base/message_ids.h"
 
 namespace burin::ir {
 namespace {

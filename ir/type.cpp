@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "ir/message.h"
+#include "base/message_ids.h"
 
 namespace burin {
 
@@ -18,8 +18,8 @@ Shape::Shape(std::span<const std::int64_t> dims) {
 }
 
 void Shape::push_back(std::int64_t extent) {
-  if (rank_ == max_rank) ir::fail(ir::Msg::rank_too_large, max_rank);
-  if (extent < 0) ir::fail(ir::Msg::negative_extent, rank_, extent);
+  if (rank_ == max_rank) fail(Msg::rank_too_large, max_rank);
+  if (extent < 0) fail(Msg::negative_extent, rank_, extent);
   dims_[rank_++] = extent;
 }
 
@@ -27,7 +27,7 @@ std::int64_t Shape::size() const {
   if (std::find(begin(), end(), 0) != end()) return 0;
   std::int64_t product = 1;
   for (std::int64_t extent : *this)
-    if (__builtin_mul_overflow(product, extent, &product)) ir::fail(ir::Msg::too_many_elements, to_string(*this));
+    if (__builtin_mul_overflow(product, extent, &product)) fail(Msg::too_many_elements, to_string(*this));
   return product;
 }
 

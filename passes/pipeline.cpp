@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "base/check.h"
-#include "ir/message.h"
+#include "base/message_ids.h"
 #include "ir/verifier.h"
 #include "passes/fuse/fuse.h"
 #include "passes/lower/program.h"

@@ -2,8 +2,8 @@
 
 #include <burin/ops.h>
 
+#include "base/message_ids.h"
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -11,7 +11,6 @@ using detail::emit;
 using detail::OpScope;
 using detail::type_text;
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 namespace {
@@ -46,10 +45,10 @@ Tensor matrix_product(const char* name, const Tensor& a, const Tensor& b) {
   const std::size_t ra = a.shape().rank(), rb = b.shape().rank();
   for (const Tensor* t : {&a, &b})
     if (t->shape().rank() == 0)
-      ir::fail_at(detail::where_text({}), Msg::product_of_scalar, name, type_text(a), type_text(b));
+      fail_at(detail::where_text({}), Msg::product_of_scalar, name, type_text(a), type_text(b));
   const std::size_t a_axis = ra - 1, b_axis = rb == 1 ? 0 : rb - 2;
   if (a.shape()[a_axis] != b.shape()[b_axis])
-    ir::fail_at(detail::where_text({}), Msg::matmul_sizes, name, type_text(a), a_axis, a.shape()[a_axis], type_text(b),
+    fail_at(detail::where_text({}), Msg::matmul_sizes, name, type_text(a), a_axis, a.shape()[a_axis], type_text(b),
                 b_axis, b.shape()[b_axis]);
   Pair p = same_dtype(a, b);
   if (rb <= 2) return product(p, {}, {}, range(a_axis, a_axis + 1), range(b_axis, b_axis + 1));
@@ -71,7 +70,7 @@ Tensor matrix_product(const char* name, const Tensor& a, const Tensor& b) {
     };
     const std::int64_t ea = extent(a), eb = extent(b);
     if (ea != eb && ea != 1 && eb != 1)
-      ir::fail_at(detail::where_text({}), Msg::matmul_batch, name, type_text(a), type_text(b), ea, eb);
+      fail_at(detail::where_text({}), Msg::matmul_batch, name, type_text(a), type_text(b), ea, eb);
     common.push_back(ea == 1 ? eb : ea);
   }
   const auto spread = [&](const Tensor& t) {
@@ -127,7 +126,7 @@ Tensor dot_general(const Operand& a, const Operand& b, const IntList& a_contract
 namespace {
 
 [[noreturn]] void bad_equation(std::string_view equation, const char* why) {
-  ir::fail_at(detail::where_text({}), Msg::einsum_equation, equation, why);
+  fail_at(detail::where_text({}), Msg::einsum_equation, equation, why);
 }
 
 bool has(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }
@@ -195,7 +194,7 @@ Tensor einsum(std::string_view equation, const Operand& a, const Operand& b) {
       continue;
     }
     if (ta.shape()[i] != tb.shape()[j])
-      ir::fail_at(detail::where_text({}), Msg::einsum_sizes, equation, la[i], type_text(ta), ta.shape()[i], type_text(tb),
+      fail_at(detail::where_text({}), Msg::einsum_sizes, equation, la[i], type_text(ta), ta.shape()[i], type_text(tb),
                   tb.shape()[j]);
     const bool batch = has(wanted, la[i]);
     if (batch) result += la[i];

@@ -3,8 +3,8 @@
 
 #include <burin/ops.h>
 
+#include "base/message_ids.h"
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -13,7 +13,6 @@ using detail::emit;
 using detail::Node;
 using detail::OpScope;
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 namespace {
@@ -55,7 +54,7 @@ Tensor iota(const Shape& shape, std::int64_t axis, DType dtype, std::source_loca
   OpScope scope(where);
   const auto n = static_cast<std::int64_t>(shape.rank());
   if (axis < -n || axis >= n)
-    ir::fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), n);
+    fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), n);
   return scope.done(
       emit<Op::iota>({}, {.dtype = dtype, .shape = extents(shape), .axis = axis < 0 ? axis + n : axis}));
 }
@@ -64,7 +63,7 @@ Tensor arange(std::int64_t stop, DType dtype, std::source_location where) { retu
 
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype, std::source_location where) {
   OpScope scope(where);
-  if (step == 0) ir::fail_at(detail::where_text(where), Msg::arange_step);
+  if (step == 0) fail_at(detail::where_text(where), Msg::arange_step);
   const std::int64_t span = step > 0 ? stop - start : start - stop, width = step > 0 ? step : -step;
   const std::int64_t n = span <= 0 ? 0 : (span + width - 1) / width;
   if (scope.unjitted()) {

@@ -3,7 +3,6 @@
 #include <burin/ops.h>
 
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 

@@ -2,8 +2,8 @@
 #include <burin/index.h>
 #include <burin/ops.h>
 
+#include "base/message_ids.h"
 #include "frontend/ops/index_plan.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -20,7 +20,6 @@ using detail::Plan;
 using detail::to_shape;
 using detail::type_text;
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 namespace {
@@ -81,7 +80,7 @@ std::vector<Tensor> starts_of(const std::vector<Operand>& starts) {
   std::vector<Tensor> all;
   for (const Operand& start : starts) {
     if (!is_int(start.tensor.dtype()))
-      ir::fail_at(detail::where_text({}), Msg::index_not_integer, "dynamic_slice", type_text(start.tensor));
+      fail_at(detail::where_text({}), Msg::index_not_integer, "dynamic_slice", type_text(start.tensor));
     all.push_back(detail::as_dtype(start.tensor, size_of(start.tensor.dtype()) < 4 ? DType::i32 : start.tensor.dtype()));
   }
   return all;
@@ -104,13 +103,13 @@ Tensor take_along_axis(const Operand& x, const Operand& ids, std::int64_t axis, 
   const std::size_t rank = x.tensor.shape().rank();
   const std::size_t at = detail::normal_axis("take_along_axis", axis, rank, x.tensor);
   if (ids.tensor.shape().rank() != rank)
-    ir::fail_at(detail::where_text({}), Msg::take_along_axis_rank, type_text(ids.tensor), type_text(x.tensor));
+    fail_at(detail::where_text({}), Msg::take_along_axis_rank, type_text(ids.tensor), type_text(x.tensor));
   // All axes but this one broadcast.
   Shape x_shape = x.tensor.shape(), ids_shape = ids.tensor.shape();
   for (std::size_t i = 0; i < rank; ++i) {
     if (i == at) continue;
     if (x_shape[i] != ids_shape[i] && x_shape[i] != 1 && ids_shape[i] != 1)
-      ir::fail_at(detail::where_text({}), Msg::take_along_axis_extent, i, type_text(ids.tensor), ids_shape[i],
+      fail_at(detail::where_text({}), Msg::take_along_axis_extent, i, type_text(ids.tensor), ids_shape[i],
                   type_text(x.tensor), x_shape[i]);
     x_shape[i] = ids_shape[i] = x_shape[i] == 1 ? ids_shape[i] : x_shape[i];
   }

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "ir/message.h"
+#include "base/message_ids.h"
 
 namespace burin::detail {
 
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 Ints extents(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
@@ -26,8 +25,8 @@ Tensor number_like(const Tensor& like, double value) { return constant(ir::Type{
 // Ids wide enough for every index; counted from the end when negative and wanted.
 Tensor normal_ids(const char* op, const Tensor& ids, std::int64_t extent, bool from_end) {
   const DType dtype = ids.dtype();
-  if (dtype == DType::bool_) ir::fail_at(where_text({}), Msg::index_bool, op, type_text(ids));
-  if (!is_int(dtype)) ir::fail_at(where_text({}), Msg::index_not_integer, op, type_text(ids));
+  if (dtype == DType::bool_) fail_at(where_text({}), Msg::index_bool, op, type_text(ids));
+  if (!is_int(dtype)) fail_at(where_text({}), Msg::index_not_integer, op, type_text(ids));
   Tensor wide = ids;
   if (size_of(dtype) < 4) wide = as_dtype(ids, DType::i32);
   if (!from_end || is_unsigned_int(wide.dtype())) return wide;
@@ -58,12 +57,12 @@ namespace {
 
 void plan_slice(Plan& plan, const Tensor& x, std::size_t axis, const Slice& s) {
   const std::int64_t n = x.shape()[axis];
-  if (s.step == 0) ir::fail_at(where_text({}), Msg::slice_step_zero, axis, described(x));
+  if (s.step == 0) fail_at(where_text({}), Msg::slice_step_zero, axis, described(x));
   const auto from_end = [&](std::int64_t i) { return i < 0 ? i + n : i; };
   if (s.step > 0) {
     const std::int64_t start = from_end(s.start.value_or(0)), stop = from_end(s.stop.value_or(n));
-    if (stop > n || stop < 0) ir::fail_at(where_text({}), Msg::slice_past_end, "stop", *s.stop, axis, described(x));
-    if (start > n || start < 0) ir::fail_at(where_text({}), Msg::slice_past_end, "start", *s.start, axis, described(x));
+    if (stop > n || stop < 0) fail_at(where_text({}), Msg::slice_past_end, "stop", *s.stop, axis, described(x));
+    if (start > n || start < 0) fail_at(where_text({}), Msg::slice_past_end, "start", *s.start, axis, described(x));
     plan.start[axis] = std::min(start, stop);
     plan.limit[axis] = stop;
     plan.stride[axis] = s.step;
@@ -71,7 +70,7 @@ void plan_slice(Plan& plan, const Tensor& x, std::size_t axis, const Slice& s) {
   }
   // Backwards: the same elements forwards, then reversed.
   const std::int64_t start = from_end(s.start.value_or(n - 1)), stop = s.stop ? from_end(*s.stop) : -1;
-  if (start >= n || (start < 0 && n > 0)) ir::fail_at(where_text({}), Msg::slice_past_end, "start", s.start.value_or(n - 1), axis, described(x));
+  if (start >= n || (start < 0 && n > 0)) fail_at(where_text({}), Msg::slice_past_end, "start", s.start.value_or(n - 1), axis, described(x));
   const std::int64_t count = start > stop ? (start - stop - s.step - 1) / -s.step : 0;
   plan.stride[axis] = -s.step;
   plan.start[axis] = count ? start + (count - 1) * s.step : 0;
@@ -91,8 +90,8 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
     used += i.kind != Kind::ellipsis && i.kind != Kind::new_axis;
     any_tensor |= i.kind == Kind::tensor;
   }
-  if (ellipses > 1) ir::fail_at(where_text({}), Msg::two_ellipses);
-  if (used > rank) ir::fail_at(where_text({}), Msg::too_many_indices, used, described(x), rank);
+  if (ellipses > 1) fail_at(where_text({}), Msg::two_ellipses);
+  if (used > rank) fail_at(where_text({}), Msg::too_many_indices, used, described(x), rank);
   Plan plan;
   plan.start.assign(rank, 0);
   plan.limit = extents(x.shape());
@@ -114,7 +113,7 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
       plan.axes.push_back({Plan::Axis::Kind::gathered, axis++, plan.tensors.size() - 1});
     } else {
       const std::int64_t n = x.shape()[axis], at = i.integer < 0 ? i.integer + n : i.integer;
-      if (at < 0 || at >= n) ir::fail_at(where_text({}), Msg::integer_index, i.integer, axis, described(x));
+      if (at < 0 || at >= n) fail_at(where_text({}), Msg::integer_index, i.integer, axis, described(x));
       if (any_tensor) {  // beside index tensors an integer is one of them, as in NumPy
         plan.tensors.push_back(constant(ir::Literal::scalar_int(DType::i32, at)));
         plan.axes.push_back({Plan::Axis::Kind::gathered, axis++, plan.tensors.size() - 1});

@@ -3,8 +3,8 @@
 
 #include <burin/ops.h>
 
+#include "base/message_ids.h"
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -14,7 +14,6 @@ using detail::normal_axes;
 using detail::normal_axis;
 using detail::OpScope;
 using ir::Ints;
-using ir::Msg;
 using ir::Op;
 
 namespace {
@@ -44,12 +43,12 @@ Shape full_shape(const Tensor& x, const IntList& wanted) {
   std::int64_t known = 1, unknown = -1;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == -1 && unknown < 0) unknown = static_cast<std::int64_t>(i);
-    else if (wanted[i] < 0) ir::fail_at(detail::where_text({}), Msg::reshape_two_unknown, text());
+    else if (wanted[i] < 0) fail_at(detail::where_text({}), Msg::reshape_two_unknown, text());
     else known *= wanted[i];
   }
   const std::int64_t size = x.size();
   if (unknown >= 0 ? known == 0 || size % known != 0 : size != known)
-    ir::fail_at(detail::where_text({}), Msg::reshape_elements, detail::type_text(x), size, text());
+    fail_at(detail::where_text({}), Msg::reshape_elements, detail::type_text(x), size, text());
   Shape shape;
   for (std::size_t i = 0; i < wanted.size(); ++i)
     shape.push_back(static_cast<std::int64_t>(i) == unknown ? size / known : wanted[i]);
@@ -59,7 +58,7 @@ Shape full_shape(const Tensor& x, const IntList& wanted) {
 Tensor triangle(const char* name, const Operand& x, std::int64_t k, bool lower) {
   OpScope scope(name, x.where);
   const Shape shape = x.tensor.shape();
-  if (shape.rank() < 2) ir::fail_at(detail::where_text({}), Msg::needs_matrix, name, detail::type_text(x.tensor));
+  if (shape.rank() < 2) fail_at(detail::where_text({}), Msg::needs_matrix, name, detail::type_text(x.tensor));
   const Shape matrix{shape[shape.rank() - 2], shape[shape.rank() - 1]};
   const Tensor row = emit<Op::iota>({}, {.dtype = DType::i32, .shape = extents(matrix), .axis = 0});
   const Tensor column = emit<Op::iota>({}, {.dtype = DType::i32, .shape = extents(matrix), .axis = 1});
@@ -92,7 +91,7 @@ Tensor transpose(const Operand& x, const IntList& permutation) {
   Ints sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   if (sorted != counting(rank))
-    ir::fail_at(detail::where_text({}), Msg::not_a_permutation, axes.size(), detail::type_text(x.tensor), rank);
+    fail_at(detail::where_text({}), Msg::not_a_permutation, axes.size(), detail::type_text(x.tensor), rank);
   return scope.done(permute(x.tensor, axes));
 }
 
@@ -122,7 +121,7 @@ Tensor expand_dims(const Operand& x, const IntList& axes) {
   std::vector<bool> is_new(rank, false);
   for (std::int64_t axis : axes) {
     const std::size_t at = normal_axis("expand_dims", axis, rank, x.tensor);
-    if (is_new[at]) ir::fail_at(detail::where_text({}), Msg::axis_named_twice, "expand_dims", at, detail::type_text(x.tensor));
+    if (is_new[at]) fail_at(detail::where_text({}), Msg::axis_named_twice, "expand_dims", at, detail::type_text(x.tensor));
     is_new[at] = true;
   }
   Shape result;
@@ -139,7 +138,7 @@ Tensor squeeze(const Operand& x, const Axes& axes) {
   for (std::size_t i = 0; i < shape.rank(); ++i) {
     const bool named = std::find(which.begin(), which.end(), static_cast<std::int64_t>(i)) != which.end();
     if (named && shape[i] != 1 && !axes.all())
-      ir::fail_at(detail::where_text({}), Msg::squeeze_extent, i, detail::type_text(x.tensor), shape[i]);
+      fail_at(detail::where_text({}), Msg::squeeze_extent, i, detail::type_text(x.tensor), shape[i]);
     if (!named || shape[i] != 1) result.push_back(shape[i]);
   }
   return scope.done(to_shape(x.tensor, result));
@@ -151,13 +150,13 @@ Tensor broadcast_to(const Operand& x, const Shape& shape) {
   bool fits = from.rank() <= shape.rank();
   for (std::size_t i = 0; fits && i < from.rank(); ++i)
     fits = from[i] == 1 || from[i] == shape[shape.rank() - from.rank() + i];
-  if (!fits) ir::fail_at(detail::where_text({}), Msg::broadcast_to_shape, detail::type_text(x.tensor), to_string(shape));
+  if (!fits) fail_at(detail::where_text({}), Msg::broadcast_to_shape, detail::type_text(x.tensor), to_string(shape));
   return scope.done(detail::as_shape(x.tensor, shape));
 }
 
 Tensor concatenate(const std::vector<Tensor>& parts, std::int64_t axis, std::source_location where) {
   OpScope scope(where);
-  if (parts.empty()) ir::fail_at(detail::where_text(where), Msg::parts_missing, "concatenate");
+  if (parts.empty()) fail_at(detail::where_text(where), Msg::parts_missing, "concatenate");
   std::vector<Tensor> all = parts;
   detail::Promoted both{all[0].dtype(), all[0].weak()};
   for (const Tensor& part : all) both = detail::promote(both, {part.dtype(), part.weak()});
@@ -168,11 +167,11 @@ Tensor concatenate(const std::vector<Tensor>& parts, std::int64_t axis, std::sou
 
 Tensor stack(const std::vector<Tensor>& parts, std::int64_t axis, std::source_location where) {
   OpScope scope(where);
-  if (parts.empty()) ir::fail_at(detail::where_text(where), Msg::parts_missing, "stack");
+  if (parts.empty()) fail_at(detail::where_text(where), Msg::parts_missing, "stack");
   std::vector<Tensor> all;
   for (const Tensor& part : parts) {
     if (part.shape() != parts[0].shape())
-      ir::fail_at(detail::where_text(where), Msg::stack_shapes, detail::type_text(parts[0]), all.size(),
+      fail_at(detail::where_text(where), Msg::stack_shapes, detail::type_text(parts[0]), all.size(),
                   detail::type_text(part));
     all.push_back(expand_dims({part, where}, axis));
   }
@@ -184,7 +183,7 @@ std::vector<Tensor> split(const Operand& x, std::int64_t n, std::int64_t axis) {
   const Shape shape = x.tensor.shape();
   const std::size_t at = normal_axis("split", axis, shape.rank(), x.tensor);
   if (n <= 0 || shape[at] % n != 0)
-    ir::fail_at(detail::where_text({}), Msg::split_uneven, at, detail::type_text(x.tensor), n);
+    fail_at(detail::where_text({}), Msg::split_uneven, at, detail::type_text(x.tensor), n);
   std::vector<Tensor> parts;
   const std::int64_t width = shape[at] / n;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -202,7 +201,7 @@ Tensor pad(const Operand& x, const IntList& low, const IntList& high, const Oper
   const auto per_axis = [&](const IntList& given) {
     if (given.size() == 1) return Ints(rank, given[0]);
     if (given.size() != rank)
-      ir::fail_at(detail::where_text({}), Msg::pad_count, given.size(), detail::type_text(x.tensor), rank);
+      fail_at(detail::where_text({}), Msg::pad_count, given.size(), detail::type_text(x.tensor), rank);
     return given.values();
   };
   const Tensor fill = as_dtype(value.tensor, x.tensor.dtype());

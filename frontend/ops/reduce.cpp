@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/message_ids.h"
 #include "frontend/promote.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -44,7 +44,7 @@ Tensor widened(const Tensor& x) {
 void check_not_empty(const char* op, const Tensor& x, const Ints& axes) {
   for (std::int64_t axis : axes)
     if (x.shape()[static_cast<std::size_t>(axis)] == 0)
-      ir::fail_at(detail::where_text({}), ir::Msg::reduction_of_nothing, op, axis, detail::type_text(x));
+      fail_at(detail::where_text({}), Msg::reduction_of_nothing, op, axis, detail::type_text(x));
 }
 
 std::int64_t elements(const Tensor& x, const Ints& axes) {

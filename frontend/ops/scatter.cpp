@@ -4,8 +4,8 @@
 #include <burin/index.h>
 #include <burin/ops.h>
 
+#include "base/message_ids.h"
 #include "frontend/ops/index_plan.h"
-#include "ir/message.h"
 
 namespace burin {
 
@@ -78,7 +78,7 @@ Tensor write(const Tensor& x, const std::vector<Index>& indices, const Operand& 
   Plan plan = make_plan(x, indices);
   const Tensor v = detail::as_dtype(value.tensor, x.dtype());
   if (!plan.has_tensor() && plan.contiguous()) return scope.done(write_box(x, plan, v, combine, value.where));
-  if (plan.has_new_axis()) ir::fail_at(detail::where_text({}), ir::Msg::at_new_axis);
+  if (plan.has_new_axis()) fail_at(detail::where_text({}), Msg::at_new_axis);
   if (plan.sliced != x.shape() || !plan.contiguous()) plan = make_plan(x, spelled_out(x, plan, value.where));
   const Gather g = make_gather(x, plan, mode == Mode::fill ? Mode::clip : mode);
   const std::size_t kept = x.shape().rank() - g.axes.size();
@@ -113,7 +113,7 @@ Tensor segment_sum(const Operand& x, const Operand& segment_ids, std::int64_t se
   OpScope scope("segment_sum", x.where);
   Shape shape = x.tensor.shape();
   if (shape.rank() == 0 || segment_ids.tensor.shape() != Shape{shape[0]})
-    ir::fail_at(detail::where_text({}), ir::Msg::segment_ids_shape, detail::type_text(segment_ids.tensor),
+    fail_at(detail::where_text({}), Msg::segment_ids_shape, detail::type_text(segment_ids.tensor),
                 detail::type_text(x.tensor));
   shape[0] = segments;
   const Tensor ids = detail::normal_ids("segment_sum", segment_ids.tensor, segments, false);

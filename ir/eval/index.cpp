@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/eval/coordinates.h"
 #include "ir/eval/rules.h"
 #include "ir/eval/scalar.h"

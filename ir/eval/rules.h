@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/message.h"
 #include "ir/literal.h"
-#include "ir/message.h"
 #include "ir/op.h"
 
 namespace burin::ir::eval {

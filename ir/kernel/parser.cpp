@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "base/message_ids.h"
 #include "ir/constant_text.h"
 
 namespace burin::ir {

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/message_ids.h"
 #include "ir/constant_text.h"
 #include "ir/kernel/parser.h"
 #include "ir/kernel/printer.h"

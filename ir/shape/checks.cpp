@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/message_ids.h"
+
 namespace burin::ir::shape {
 
 std::string count(std::size_t n, std::string_view one, std::string_view many) {

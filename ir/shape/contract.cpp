@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
 namespace burin::ir::shape {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
 namespace burin::ir::shape {

@@ -1,3 +1,4 @@
+#include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
 namespace burin::ir::shape {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/message.h"
+#include "base/message.h"
 #include "ir/op.h"
 
 namespace burin::ir::shape {

@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/function.h"
 #include "ir/shape/checks.h"
 

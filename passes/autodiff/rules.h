@@ -6,10 +6,10 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "ir/builder.h"
-#include "ir/message.h"
 
 namespace burin::passes::autodiff {
 
@@ -49,9 +49,7 @@ class JvpContext {
     return source.attrs<kind>(op);
   }
   /// Throws: this op has no derivative.
-  [[noreturn]] void not_differentiable(std::string_view why) const {
-    fail_at(to_string(source.location(op)), Msg::not_differentiable, name(source.kind(op)), why);
-  }
+  [[noreturn]] void not_differentiable(std::string_view why) const;
   /// The result `value` plus what is there already.
   void add_tangent(std::size_t result, ValueId value) {
     if (result_tangents.size() <= result) result_tangents.resize(result + 1);
@@ -98,9 +96,7 @@ class TransposeContext {
       if (linear[i] && std::find(which.begin(), which.end(), i) == which.end()) not_linear();
   }
   /// Throws: a custom_jvp rule applies this op to a tangent in a way that is not linear in it.
-  [[noreturn]] void not_linear() const {
-    fail_at(to_string(source.location(op)), Msg::not_linear, name(source.kind(op)));
-  }
+  [[noreturn]] void not_linear() const;
   template <Op kind>
   attrs_of<kind> attrs() const {
     return source.attrs<kind>(op);

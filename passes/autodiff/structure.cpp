@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "passes/autodiff/rules.h"
 
 namespace burin::passes::autodiff {

@@ -1,18 +1,18 @@
 // Linked into every test executable: appends the ids of the messages that its tests provoked to the file named by
-// BURIN_THROWN_MESSAGES, so that the runner can tell which rows of ir/messages.def no test reaches.
+// BURIN_THROWN_MESSAGES, so that the runner can tell which rows of base/messages.def no test reaches.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
-#include "ir/message.h"
+#include "base/message_ids.h"
 
 namespace {
 
-constexpr burin::ir::Msg ids[] = {
-#define MESSAGE(id, text) burin::ir::Msg::id,
-#include "ir/messages.def"
+constexpr burin::Msg ids[] = {
+#define MESSAGE(id, text) burin::Msg::id,
+#include "base/messages.def"
 #undef MESSAGE
 };
 
@@ -22,7 +22,7 @@ class ThrownMessages : public testing::Environment {
     const char* path = std::getenv("BURIN_THROWN_MESSAGES");
     if (path == nullptr) return;
     std::string thrown;
-    for (burin::ir::Msg id : ids) {
+    for (burin::Msg id : ids) {
       if (message_was_thrown(id)) thrown.append(message_name(id)).append("\n");
     }
     std::ofstream(path, std::ios::app) << thrown;

@@ -1,19 +1,19 @@
-#include "ir/message.h"
+#include "base/message.h"
 
 #include <array>
 #include <atomic>
 
-namespace burin::ir {
+namespace burin {
 namespace {
 
 constexpr std::string_view texts[] = {
 #define MESSAGE(id, text) text,
-#include "ir/messages.def"
+#include "base/messages.def"
 #undef MESSAGE
 };
 constexpr std::string_view names[] = {
 #define MESSAGE(id, text) #id,
-#include "ir/messages.def"
+#include "base/messages.def"
 #undef MESSAGE
 };
 std::array<std::atomic<bool>, std::size(texts)> thrown{};
@@ -30,4 +30,4 @@ void throw_message(Msg id, std::string text, std::string_view where) {
   throw Error(text);
 }
 
-}  // namespace burin::ir
+}  // namespace burin

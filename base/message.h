@@ -1,19 +1,18 @@
-// The table of user-facing messages and the one way to throw them.
+// The one way to throw what a user is shown. The ids are in message_ids.h, which only files that throw include: a new row
+// of messages.def then compiles few files anew.
 #pragma once
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
 
-namespace burin::ir {
+namespace burin {
 
-enum class Msg {
-#define MESSAGE(id, text) id,
-#include "ir/messages.def"
-#undef MESSAGE
-};
+/// A row of messages.def.
+enum class Msg : std::uint16_t;
 
 /// The format string of a message.
 std::string_view message_text(Msg id);
@@ -26,13 +25,19 @@ std::string_view message_name(Msg id);
 /// True for each id thrown so far in this process: how the suite finds messages without a test.
 bool message_was_thrown(Msg id);
 
+/// The message with its places filled in, for what puts more before or behind it and then calls throw_message.
+template <class... Args>
+std::string format_message(Msg id, const Args&... args) {
+  return fmt::vformat(message_text(id), fmt::make_format_args(args...));
+}
+
 template <class... Args>
 [[noreturn]] void fail_at(std::string_view where, Msg id, const Args&... args) {
-  throw_message(id, fmt::vformat(message_text(id), fmt::make_format_args(args...)), where);
+  throw_message(id, format_message(id, args...), where);
 }
 template <class... Args>
 [[noreturn]] void fail(Msg id, const Args&... args) {
   fail_at("", id, args...);
 }
 
-}  // namespace burin::ir
+}  // namespace burin
