@@ -5,7 +5,7 @@
 #include <source_location>
 #include <string>
 
-#include <burin/tensor.h>
+#include <burin/trace.h>
 
 #include "ir/function.h"
 #include "ir/literal.h"
@@ -61,8 +61,6 @@ ir::Literal number_literal(const Node& number, DType dtype, const std::source_lo
 /// The node, after checking that it was given a value and may be used.
 const Node& used_node(const Tensor& t, const std::source_location& where);
 
-/// "model.cpp:42, in rms_norm, in block0/attn": the innermost library function's caller, else `where`; "" when unknown.
-std::string where_text(const std::source_location& where);
 ir::Location make_location(const std::source_location& where);
 /// The file name without directories and the line.
 std::string place_text(const std::source_location& where);

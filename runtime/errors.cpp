@@ -1,8 +1,6 @@
 #include "runtime/errors.h"
 
-#include <fmt/format.h>
-
-#include "base/error.h"
+#include "base/message_ids.h"
 #include "runtime/limits.h"
 
 namespace burin::runtime {
@@ -16,19 +14,19 @@ void replace_all(std::string& text, std::string_view placeholder, const std::str
 }  // namespace
 
 void throw_out_of_memory(std::int64_t bytes) {
-  throw Error(fmt::format("out of memory: no block of {} bytes ({:.1f} MiB) is available", bytes, bytes / 1048576.0));
+  fail(Msg::out_of_memory, bytes, static_cast<double>(bytes) / 1048576.0);
 }
 
 void throw_bad_thread_count(std::string_view source, std::string_view found) {
-  throw Error(fmt::format("{}: expected a number of threads from 1 to {}, found '{}'", source, max_threads, found));
+  fail(Msg::thread_count, source, max_threads, found);
 }
 
 void throw_wrong_count(const char* kind, std::size_t expected, std::size_t found) {
-  throw Error(fmt::format("run: the program has {} {}, found {} pointers", expected, kind, found));
+  fail(Msg::run_pointer_count, expected, kind, found);
 }
 
 void throw_null_pointer(const char* kind, std::size_t index, std::int64_t bytes) {
-  throw Error(fmt::format("run: pointer {} of the {} is null, expected {} bytes", index, kind, bytes));
+  fail(Msg::run_null_pointer, index, kind, bytes);
 }
 
 void throw_index_error(const std::string& site, std::int64_t index, std::int64_t extent) {

@@ -1,4 +1,4 @@
-// Every message that a user of the runtime may see. The room cannot use the compiler's table of messages.
+// Every message that a user of the runtime may see.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -39,6 +39,9 @@ class library_function {
 
 namespace detail {
 
+/// "model.cpp:42, in rms_norm, in block0/attn": the outermost library function's caller, else `where`; "" when unknown.
+std::string where_text(const std::source_location& where);
+
 // ---- what is known of a callable's parameters ----------------------------------------------------------------------------
 template <class R, class... A>
 struct KnownSignature {

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/error.h"
+#include "base/message_ids.h"
 
 namespace burin::io {
 namespace {
@@ -40,29 +40,16 @@ int close_error(int descriptor) { return ::close(descriptor) == 0 || errno == EI
 
 }  // namespace
 
-void fail_reading(const std::string& path, const std::string& reason) {
-  throw Error(fmt::format("cannot read {}: {}", path, reason));
-}
-
-void fail_writing(const std::string& path, const std::string& reason) {
-  throw Error(fmt::format("cannot write {}: {}", path, reason));
-}
-
 InputFile::InputFile(const std::string& path) : path_(path) {
   // A pipe without a writer must not hold the process up before it is found to be no file.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) fail_reading(path, reason_of(errno));
+  if (descriptor_ < 0) fail_reading(path, Msg::file_system, reason_of(errno));
   struct stat status;
-  std::string fault;
-  if (::fstat(descriptor_, &status) != 0)
-    fault = reason_of(errno);
-  else if (S_ISDIR(status.st_mode))
-    fault = reason_of(EISDIR);
-  else if (!S_ISREG(status.st_mode))
-    fault = "not a regular file";
-  if (!fault.empty()) {
+  const int error = ::fstat(descriptor_, &status) != 0 ? errno : S_ISDIR(status.st_mode) ? EISDIR : 0;
+  if (error != 0 || !S_ISREG(status.st_mode)) {
     ::close(descriptor_);
-    fail_reading(path, fault);
+    if (error != 0) fail_reading(path, Msg::file_system, reason_of(error));
+    fail_reading(path, Msg::file_not_regular);
   }
   size_ = status.st_size;
 }
@@ -73,8 +60,8 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t n = ::pread(descriptor_, out.data(), std::min(out.size(), largest_write), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_reading(path_, reason_of(errno));
-    if (n == 0) fail_reading(path_, fmt::format("it became shorter than {} bytes while it was read", size_));
+    if (n < 0) fail_reading(path_, Msg::file_system, reason_of(errno));
+    if (n == 0) fail_reading(path_, Msg::file_shrank, size_);
     out = out.subspan(static_cast<std::size_t>(n));
     offset += n;
   }
@@ -83,19 +70,19 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> out) const {
 void replace_file(const std::string& path, const std::vector<std::span<const std::byte>>& pieces) {
   struct stat status;
   const bool exists = ::stat(path.c_str(), &status) == 0;
-  if (exists && S_ISDIR(status.st_mode)) fail_writing(path, reason_of(EISDIR));
+  if (exists && S_ISDIR(status.st_mode)) fail_writing(path, Msg::file_system, reason_of(EISDIR));
   if (exists && !S_ISREG(status.st_mode)) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) fail_writing(path, reason_of(errno));
+    if (descriptor < 0) fail_writing(path, Msg::file_system, reason_of(errno));
     const int error = write_pieces(descriptor, pieces);
     const int closing = close_error(descriptor);
-    if (error != 0 || closing != 0) fail_writing(path, reason_of(error != 0 ? error : closing));
+    if (error != 0 || closing != 0) fail_writing(path, Msg::file_system, reason_of(error != 0 ? error : closing));
     return;
   }
   static std::atomic<int> count{0};
   const std::string temporary = fmt::format("{}.{}-{}.part", path, ::getpid(), count.fetch_add(1));
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor < 0) fail_writing(path, reason_of(errno));
+  if (descriptor < 0) fail_writing(path, Msg::file_system, reason_of(errno));
   int error = write_pieces(descriptor, pieces);
   if (error == 0 && ::fsync(descriptor) != 0) error = errno;
   const int closing = close_error(descriptor);
@@ -103,7 +90,7 @@ void replace_file(const std::string& path, const std::vector<std::span<const std
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
   ::unlink(temporary.c_str());
-  fail_writing(path, reason_of(error));
+  fail_writing(path, Msg::file_system, reason_of(error));
 }
 
 }  // namespace burin::io

@@ -1,5 +1,5 @@
 // Files as bytes: reading pieces of one, and replacing one as a whole. Every failure is a burin::Error with path and
-// reason.
+// reason; the reasons are rows of base/messages.def.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -7,12 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "base/message.h"
+
 namespace burin::io {
 
-/// Throws burin::Error("cannot read <path>: <reason>").
-[[noreturn]] void fail_reading(const std::string& path, const std::string& reason);
-/// Throws burin::Error("cannot write <path>: <reason>").
-[[noreturn]] void fail_writing(const std::string& path, const std::string& reason);
+/// Throws "cannot read <place>: <message>". The place is a path, or a path and a part of the file.
+template <class... Args>
+[[noreturn]] void fail_reading(const std::string& place, Msg id, const Args&... args) {
+  throw_message(id, "cannot read " + place + ": " + format_message(id, args...), "");
+}
+/// Throws "cannot write <place>: <message>".
+template <class... Args>
+[[noreturn]] void fail_writing(const std::string& place, Msg id, const Args&... args) {
+  throw_message(id, "cannot write " + place + ": " + format_message(id, args...), "");
+}
 
 /// A regular file that is open for reading.
 class InputFile {

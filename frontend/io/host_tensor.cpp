@@ -7,6 +7,9 @@
 #include <bit>
 #include <utility>
 
+#include "base/message_ids.h"
+#include "frontend/io/file.h"
+
 namespace burin::io {
 
 static_assert(std::endian::native == std::endian::little, "files are read into memory as they are");
@@ -47,14 +50,13 @@ std::string describe(std::string_view dtype, const std::vector<std::int64_t>& sh
   return fmt::format("{}[{}]", dtype, fmt::join(shape, ","));
 }
 
-std::string find_fault(const HostTensor& tensor) {
-  if (dtype_bytes(tensor.dtype) == 0) return fmt::format("there is no dtype '{}'", tensor.dtype);
+void check_before_writing(const std::string& place, const HostTensor& tensor) {
+  if (dtype_bytes(tensor.dtype) == 0) fail_writing(place, Msg::file_no_dtype, tensor.dtype);
   const std::int64_t expected = tensor_bytes(tensor.dtype, tensor.shape);
   const std::string type = describe(tensor.dtype, tensor.shape);
-  if (expected < 0) return fmt::format("{} is no possible shape", type);
+  if (expected < 0) fail_writing(place, Msg::file_no_shape, type);
   if (expected != static_cast<std::int64_t>(tensor.data.size()))
-    return fmt::format("{} has {} bytes, found {}", type, expected, tensor.data.size());
-  return "";
+    fail_writing(place, Msg::file_tensor_size, type, expected, tensor.data.size());
 }
 
 void normalize_bools(HostTensor& tensor) {

@@ -22,8 +22,8 @@ std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t
 /// "f32[2,3]"
 std::string describe(std::string_view dtype, const std::vector<std::int64_t>& shape);
 
-/// "" when the tensor is what its type says, else what is wrong with it.
-std::string find_fault(const HostTensor& tensor);
+/// Throws "cannot write <place>: ..." unless the tensor is what its type says.
+void check_before_writing(const std::string& place, const HostTensor& tensor);
 /// Makes every byte of a bool tensor 0 or 1: in files of others any byte but 0 is true.
 void normalize_bools(HostTensor& tensor);
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/message_ids.h"
 #include "frontend/io/file.h"
 
 namespace burin::io {
@@ -49,27 +50,24 @@ class HeaderReader {
       const std::string key = string();
       expect(':');
       const std::size_t which = key == "descr" ? 0 : key == "fortran_order" ? 1 : key == "shape" ? 2 : 3;
-      if (which == 3) fail(fmt::format("the header has the key '{}'", key));
-      if (std::exchange(seen[which], true)) fail(fmt::format("the header has the key '{}' twice", key));
+      if (which == 3) fail_reading(path_, Msg::npy_key, key);
+      if (std::exchange(seen[which], true)) fail_reading(path_, Msg::npy_key_twice, key);
       if (which == 0) header.descr = descr();
       if (which == 1) header.fortran_order = boolean();
       if (which == 2) header.shape = tuple();
-      if (!accept(',') && peek() != '}') fail(unexpected("',' or '}'"));
+      if (!accept(',') && peek() != '}') fail_expected("',' or '}'");
     }
-    if (skip(); at_ != text_.size()) fail(unexpected("the end of the header"));
+    if (skip(); at_ != text_.size()) fail_expected("the end of the header");
     for (std::size_t i = 0; i < 3; ++i)
-      if (!seen[i])
-        fail(fmt::format("the header lacks the key '{}'", std::array{"descr", "fortran_order", "shape"}[i]));
+      if (!seen[i]) fail_reading(path_, Msg::npy_key_missing, std::array{"descr", "fortran_order", "shape"}[i]);
     return header;
   }
 
  private:
-  [[noreturn]] void fail(const std::string& fault) const { fail_reading(path_, fault); }
-
-  std::string unexpected(std::string_view expected) {
+  [[noreturn]] void fail_expected(std::string_view expected) {
     skip();
     const std::string found = at_ < text_.size() ? fmt::format("{:?}", text_.substr(at_, 12)) : "its end";
-    return fmt::format("expected {} at byte {} of the header, found {}", expected, at_, found);
+    fail_reading(path_, Msg::npy_expected, expected, at_, found);
   }
 
   void skip() {
@@ -85,21 +83,21 @@ class HeaderReader {
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) fail(unexpected(fmt::format("'{}'", c)));
+    if (!accept(c)) fail_expected(fmt::format("'{}'", c));
   }
 
   std::string string() {
     const char quote = peek();
-    if (quote != '\'' && quote != '"') fail(unexpected("a string"));
+    if (quote != '\'' && quote != '"') fail_expected("a string");
     const std::size_t end = text_.find(quote, at_ + 1);
-    if (end == std::string_view::npos) fail(unexpected("a string that ends"));
+    if (end == std::string_view::npos) fail_expected("a string that ends");
     const std::string_view value = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return std::string(value);
   }
 
   std::string descr() {
-    if (peek() == '[' || peek() == '(') fail("an array of records, expected one of numbers or bools");
+    if (peek() == '[' || peek() == '(') fail_reading(path_, Msg::npy_records);
     return string();
   }
 
@@ -110,7 +108,7 @@ class HeaderReader {
         at_ += word.size();
         return value;
       }
-    fail(unexpected("True or False"));
+    fail_expected("True or False");
   }
 
   std::vector<std::int64_t> tuple() {
@@ -121,12 +119,12 @@ class HeaderReader {
       std::int64_t size = 0;
       const char* end = text_.data() + text_.size();
       const auto [stop, error] = std::from_chars(text_.data() + at_, end, size);
-      if (error == std::errc::invalid_argument) fail(unexpected("a size"));
-      if (error != std::errc() || size < 0) fail(unexpected("a size from 0 to 2^63-1"));
+      if (error == std::errc::invalid_argument) fail_expected("a size");
+      if (error != std::errc() || size < 0) fail_expected("a size from 0 to 2^63-1");
       at_ = static_cast<std::size_t>(stop - text_.data());
       accept('L');  // Python 2 wrote long integers so
       sizes.push_back(size);
-      if (!accept(',') && peek() != ')') fail(unexpected("',' or ')'"));
+      if (!accept(',') && peek() != ')') fail_expected("',' or ')'");
     }
     return sizes;
   }
@@ -142,9 +140,7 @@ std::string dtype_of(const std::string& path, const std::string& descr) {
     for (const auto& [code, dtype] : codes)
       if (descr.compare(1, std::string::npos, code) == 0 && (descr[0] != '|' || code[1] == '1')) return dtype;
   const bool is_void = descr.size() > 1 && descr[1] == 'V';
-  fail_reading(path,
-               fmt::format("elements of type '{}', expected f2 f4 f8, i1 i2 i4 i8, u1 u2 u4 u8 or b1 after <, > or |{}",
-                           descr, is_void ? " (bf16 has no type in .npy files: use .safetensors)" : ""));
+  fail_reading(path, Msg::npy_dtype, descr, is_void ? " (bf16 has no type in .npy files: use .safetensors)" : "");
 }
 
 void swap_bytes(HostTensor& tensor) {
@@ -183,16 +179,16 @@ HostTensor read_npy(const std::string& path) {
   std::array<unsigned char, 12> start{};
   const std::size_t known = static_cast<std::size_t>(std::min<std::int64_t>(file.size(), 12));
   file.read(0, std::as_writable_bytes(std::span(start).first(known)));
-  if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) fail_reading(path, "this is not a .npy file");
+  if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) fail_reading(path, Msg::npy_magic);
   const int major = start[6], minor = start[7];
-  if (known < 10 || (major > 1 && known < 12)) fail_reading(path, fmt::format("it ends after {} bytes", known));
+  if (known < 10 || (major > 1 && known < 12)) fail_reading(path, Msg::npy_short, known);
   if (major < 1 || major > 3 || minor != 0)
-    fail_reading(path, fmt::format(".npy version {}.{}, expected 1.0, 2.0 or 3.0", major, minor));
+    fail_reading(path, Msg::npy_version, major, minor);
   const std::int64_t prefix = major == 1 ? 10 : 12;
   std::int64_t header_bytes = start[8] | start[9] << 8;
   if (major > 1) header_bytes |= std::int64_t{start[10]} << 16 | std::int64_t{start[11]} << 24;
   if (header_bytes > longest_header || prefix + header_bytes > file.size())
-    fail_reading(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, file.size()));
+    fail_reading(path, Msg::file_header_size, header_bytes, file.size());
   std::string text(static_cast<std::size_t>(header_bytes), '\0');
   file.read(prefix, std::as_writable_bytes(std::span(text.data(), text.size())));
 
@@ -200,8 +196,8 @@ HostTensor read_npy(const std::string& path) {
   HostTensor tensor{dtype_of(path, header.descr), header.shape, {}};
   const std::string type = describe(tensor.dtype, tensor.shape);
   const std::int64_t bytes = tensor_bytes(tensor.dtype, tensor.shape), found = file.size() - prefix - header_bytes;
-  if (bytes < 0) fail_reading(path, fmt::format("{} has more bytes than can be counted in 63 bits", type));
-  if (bytes != found) fail_reading(path, fmt::format("{} has {} bytes, found {} after the header", type, bytes, found));
+  if (bytes < 0) fail_reading(path, Msg::file_tensor_too_large, type);
+  if (bytes != found) fail_reading(path, Msg::npy_data_size, type, bytes, found);
   tensor.data.resize(static_cast<std::size_t>(bytes));
   file.read(prefix + header_bytes, tensor.data);
   if (header.descr[0] == '>') swap_bytes(tensor);
@@ -211,10 +207,10 @@ HostTensor read_npy(const std::string& path) {
 }
 
 void write_npy(const std::string& path, const HostTensor& tensor) {
-  if (const std::string fault = find_fault(tensor); !fault.empty()) fail_writing(path, fault);
+  check_before_writing(path, tensor);
   const auto at = std::find_if(codes.begin(), codes.end(), [&](auto& row) { return tensor.dtype == row.second; });
   if (at == codes.end())
-    fail_writing(path, fmt::format(".npy files have no {}: convert to f32, or write .safetensors", tensor.dtype));
+    fail_writing(path, Msg::npy_has_no, tensor.dtype);
   std::string shape;
   for (const std::int64_t size : tensor.shape) shape += fmt::format("{}, ", size);
   if (tensor.shape.size() > 1) shape.resize(shape.size() - 2);
@@ -225,7 +221,7 @@ void write_npy(const std::string& path, const HostTensor& tensor) {
   const std::size_t prefix = magic.size() + 4;
   text.resize((prefix + text.size() + 1 + 63) / 64 * 64 - prefix - 1, ' ');
   text += '\n';
-  if (text.size() > 0xffff) fail_writing(path, fmt::format("{} sizes are too many", tensor.shape.size()));
+  if (text.size() > 0xffff) fail_writing(path, Msg::npy_rank, tensor.shape.size());
   std::string start(magic);
   start += {'\x01', '\x00', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
   start += text;

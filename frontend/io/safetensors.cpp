@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "base/message_ids.h"
 #include "frontend/io/file.h"
 
 namespace burin::io {
@@ -63,69 +64,71 @@ Json parse_header(const std::string& path, const std::string& text) {
   try {
     header = Json::parse(text, watch);
   } catch (const Json::exception& error) {
-    fail_reading(path, fmt::format("the header is not valid JSON: {}", plain(error.what())));
+    fail_reading(path, Msg::safetensors_json, plain(error.what()));
   }
-  if (twice) fail_reading(path, fmt::format("the name '{}' is in the header twice", *twice));
-  if (!header.is_object()) fail_reading(path, fmt::format("expected a JSON object, found {}", header.type_name()));
+  if (twice) fail_reading(path, Msg::safetensors_name_twice, *twice);
+  if (!header.is_object()) fail_reading(path, Msg::safetensors_header_type, header.type_name());
   return header;
+}
+
+std::string place_of(const std::string& path, const std::string& tensor) {
+  return fmt::format("{}: tensor '{}'", path, tensor);
 }
 
 class EntryReader {
  public:
-  EntryReader(const std::string& path, std::string name) : path_(path) { entry_.name = std::move(name); }
+  EntryReader(const std::string& path, std::string name) : place_(place_of(path, name)) { entry_.name = std::move(name); }
 
   Entry read(const Json& value, std::int64_t data_bytes) {
-    if (!value.is_object()) fail(fmt::format("expected an object, found {}", value.type_name()));
+    if (!value.is_object()) fail(Msg::safetensors_entry_type, value.type_name());
     read_dtype(member(value, "dtype"));
     entry_.tensor.shape = integers(member(value, "shape"), "shape");
     const std::vector<std::int64_t> offsets = integers(member(value, "data_offsets"), "data_offsets");
-    if (offsets.size() != 2) fail(fmt::format("data_offsets has {} numbers, expected 2", offsets.size()));
+    if (offsets.size() != 2) fail(Msg::safetensors_offset_count, offsets.size());
     entry_.begin = offsets[0];
     entry_.end = offsets[1];
-    const std::string where = fmt::format("data_offsets [{},{}]", entry_.begin, entry_.end);
-    if (entry_.begin > entry_.end) fail(where + " end before they begin");
-    if (entry_.end > data_bytes) fail(fmt::format("{} are beyond the {} bytes of data", where, data_bytes));
+    if (entry_.begin > entry_.end) fail(Msg::safetensors_offset_order, entry_.begin, entry_.end);
+    if (entry_.end > data_bytes) fail(Msg::safetensors_offset_range, entry_.begin, entry_.end, data_bytes);
     const std::string type = describe(entry_.tensor.dtype, entry_.tensor.shape);
     const std::int64_t expected = tensor_bytes(entry_.tensor.dtype, entry_.tensor.shape);
-    if (expected < 0) fail(fmt::format("{} has more bytes than can be counted in 63 bits", type));
+    if (expected < 0) fail(Msg::file_tensor_too_large, type);
     if (expected != entry_.end - entry_.begin)
-      fail(fmt::format("{} has {} bytes, {} hold {}", type, expected, where, entry_.end - entry_.begin));
+      fail(Msg::safetensors_offset_size, type, expected, entry_.begin, entry_.end, entry_.end - entry_.begin);
     return std::move(entry_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& fault) const {
-    fail_reading(path_, fmt::format("tensor '{}': {}", entry_.name, fault));
+  template <class... Args>
+  [[noreturn]] void fail(Msg id, const Args&... args) const {
+    fail_reading(place_, id, args...);
   }
 
   const Json& member(const Json& value, const char* name) const {
     const auto at = value.find(name);
-    if (at == value.end()) fail(fmt::format("'{}' is missing", name));
+    if (at == value.end()) fail(Msg::safetensors_key_missing, name);
     return *at;
   }
 
   void read_dtype(const Json& value) {
-    if (!value.is_string()) fail(fmt::format("dtype is {}, expected a string", value.type_name()));
+    if (!value.is_string()) fail(Msg::safetensors_dtype_type, value.type_name());
     const std::string& name = value.get_ref<const std::string&>();
     const auto at = std::find_if(dtype_names.begin(), dtype_names.end(), [&](auto& row) { return row.first == name; });
-    if (at == dtype_names.end())
-      fail(fmt::format("dtype '{}', expected one of F64 F32 F16 BF16 I8 I16 I32 I64 U8 U16 U32 U64 BOOL", name));
+    if (at == dtype_names.end()) fail(Msg::safetensors_dtype, name);
     entry_.tensor.dtype = at->second;
   }
 
   std::vector<std::int64_t> integers(const Json& value, const char* what) const {
-    if (!value.is_array()) fail(fmt::format("{} is {}, expected an array", what, value.type_name()));
+    if (!value.is_array()) fail(Msg::safetensors_no_array, what, value.type_name());
     std::vector<std::int64_t> numbers;
     for (const Json& item : value) {
       if (!item.is_number_unsigned() || item.get<std::uint64_t>() > std::uint64_t{INT64_MAX})
-        fail(fmt::format("{} holds {}, expected integers from 0 to 2^63-1", what,
-                         item.is_number() ? item.dump() : item.type_name()));
+        fail(Msg::safetensors_no_integer, what, item.is_number() ? item.dump() : item.type_name());
       numbers.push_back(item.get<std::int64_t>());
     }
     return numbers;
   }
 
-  const std::string& path_;
+  std::string place_;
   Entry entry_;
 };
 
@@ -137,24 +140,19 @@ void check_layout(const std::string& path, std::vector<Entry>& entries, std::int
   std::int64_t at = 0;
   for (const Entry& entry : entries) {
     if (entry.begin < at)
-      fail_reading(path, fmt::format("tensor '{}': data_offsets [{},{}] overlap the tensor before, which ends at {}",
-                                     entry.name, entry.begin, entry.end, at));
+      fail_reading(place_of(path, entry.name), Msg::safetensors_overlap, entry.begin, entry.end, at);
     if (entry.begin > at)
-      fail_reading(path, fmt::format("bytes {} to {} of the data, before tensor '{}', belong to no tensor", at,
-                                     entry.begin, entry.name));
+      fail_reading(path, Msg::safetensors_gap, at, entry.begin, entry.name);
     at = entry.end;
   }
-  if (at != data_bytes)
-    fail_reading(path, fmt::format("{} bytes follow the last tensor, which ends at {}", data_bytes - at, at));
+  if (at != data_bytes) fail_reading(path, Msg::safetensors_rest, data_bytes - at, at);
 }
 
 std::map<std::string, std::string> read_metadata(const std::string& path, const Json& value) {
   std::map<std::string, std::string> metadata;
-  if (!value.is_object())
-    fail_reading(path, fmt::format("{}: expected an object, found {}", metadata_key, value.type_name()));
+  if (!value.is_object()) fail_reading(path, Msg::safetensors_metadata_type, metadata_key, value.type_name());
   for (const auto& [name, text] : value.items()) {
-    if (!text.is_string())
-      fail_reading(path, fmt::format("{}: '{}' is {}, expected a string", metadata_key, name, text.type_name()));
+    if (!text.is_string()) fail_reading(path, Msg::safetensors_metadata_text, metadata_key, name, text.type_name());
     metadata[name] = text.get<std::string>();
   }
   return metadata;
@@ -171,18 +169,15 @@ const char* file_dtype(const std::string& dtype) {
 Safetensors read_safetensors(const std::string& path) {
   const InputFile file(path);
   std::uint64_t header_bytes = 0;
-  if (file.size() < 8)
-    fail_reading(path, fmt::format("it has {} bytes, a .safetensors file begins with 8 of header length", file.size()));
+  if (file.size() < 8) fail_reading(path, Msg::safetensors_short, file.size());
   file.read(0, std::as_writable_bytes(std::span(&header_bytes, 1)));
   if (header_bytes > longest_header)
-    fail_reading(path, fmt::format("a header of {} bytes, expected at most {}: this is not a .safetensors file",
-                                   header_bytes, longest_header));
+    fail_reading(path, Msg::safetensors_header_long, header_bytes, longest_header);
   const std::int64_t data_start = 8 + static_cast<std::int64_t>(header_bytes);
-  if (data_start > file.size())
-    fail_reading(path, fmt::format("a header of {} bytes in a file of {}", header_bytes, file.size()));
+  if (data_start > file.size()) fail_reading(path, Msg::file_header_size, header_bytes, file.size());
   std::string text(header_bytes, '\0');
   file.read(8, std::as_writable_bytes(std::span(text.data(), text.size())));
-  if (!text.starts_with('{')) fail_reading(path, "the header does not begin with '{'");
+  if (!text.starts_with('{')) fail_reading(path, Msg::safetensors_header_start);
 
   const Json header = parse_header(path, text);
   Safetensors result;
@@ -206,9 +201,8 @@ Safetensors read_safetensors(const std::string& path) {
 void write_safetensors(const std::string& path, const Safetensors& file) {
   std::vector<const std::pair<const std::string, HostTensor>*> order;
   for (const auto& tensor : file.tensors) {
-    if (const std::string fault = find_fault(tensor.second); !fault.empty())
-      fail_writing(path, fmt::format("tensor '{}': {}", tensor.first, fault));
-    if (tensor.first == metadata_key) fail_writing(path, fmt::format("no tensor can be named '{}'", metadata_key));
+    check_before_writing(place_of(path, tensor.first), tensor.second);
+    if (tensor.first == metadata_key) fail_writing(path, Msg::safetensors_reserved_name, metadata_key);
     order.push_back(&tensor);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
@@ -229,11 +223,11 @@ void write_safetensors(const std::string& path, const Safetensors& file) {
   try {
     text = header.dump();
   } catch (const nlohmann::ordered_json::exception& error) {
-    fail_writing(path, fmt::format("a name or a text of the metadata is not UTF-8: {}", plain(error.what())));
+    fail_writing(path, Msg::safetensors_not_utf8, plain(error.what()));
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
   if (text.size() > longest_header)
-    fail_writing(path, fmt::format("a header of {} bytes, expected at most {}", text.size(), longest_header));
+    fail_writing(path, Msg::safetensors_header_written, text.size(), longest_header);
   const std::uint64_t header_bytes = text.size();
   pieces[0] = std::as_bytes(std::span(&header_bytes, 1));
   pieces[1] = std::as_bytes(std::span(text.data(), text.size()));

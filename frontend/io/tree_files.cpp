@@ -7,6 +7,8 @@
 #include <memory>
 #include <set>
 
+#include "base/message_ids.h"
+#include "frontend/io/file.h"
 #include "frontend/io/npy.h"
 #include "frontend/io/safetensors.h"
 
@@ -47,7 +49,7 @@ Tensor from_host(const std::string& path, const io::HostTensor& host) {
   DType dtype = DType::f64;
   while (name(dtype) != host.dtype) dtype = static_cast<DType>(static_cast<int>(dtype) + 1);
   if (host.shape.size() > Shape::max_rank)
-    throw Error(path + ": " + io::describe(host.dtype, host.shape) + " has more than 8 axes");
+    io::fail_reading(path, Msg::file_rank, io::describe(host.dtype, host.shape), Shape::max_rank);
   const Shape shape{std::span<const std::int64_t>(host.shape)};
   return with_element(dtype, [&]<class T>(T) {
     std::unique_ptr<T[]> all(new T[host.data.size() / sizeof(T) + 1]);
@@ -65,9 +67,11 @@ namespace detail {
 void save_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& leaves,
                       const std::map<std::string, std::string>& metadata) {
   io::Safetensors file{{}, metadata};
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (!file.tensors.emplace(file_name(names[i]), to_host(leaves[i])).second)
-      throw Error(path + ": two leaves are named `" + file_name(names[i]) + "`");
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    const std::string leaf = file_name(names[i]);
+    if (!leaves[i].defined()) io::fail_writing(path, Msg::file_leaf_without_value, leaf);
+    if (!file.tensors.emplace(leaf, to_host(leaves[i])).second) io::fail_writing(path, Msg::file_leaf_twice, leaf);
+  }
   io::write_safetensors(path, file);
 }
 
@@ -79,6 +83,7 @@ void load_safetensors(const std::string& path, const std::vector<std::string>& n
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::string leaf = file_name(names[i]);
     wanted.insert(leaf);
+    if (!leaves[i]->defined()) io::fail_reading(path, Msg::file_leaf_without_value, leaf);
     const Shape shape = leaves[i]->shape();
     const std::string expected = io::describe(name(leaves[i]->dtype()), {shape.begin(), shape.end()});
     const auto found = file.tensors.find(leaf);
@@ -90,9 +95,9 @@ void load_safetensors(const std::string& path, const std::vector<std::string>& n
   for (const auto& [name, host] : file.tensors)
     if (!wanted.contains(name)) problems.push_back("`" + name + "` is not part of the tree");
   if (!problems.empty()) {
-    std::string text = path + ": the file and the tree differ:";
+    std::string text;
     for (const std::string& problem : problems) text += "\n  " + problem;
-    throw Error(text);
+    io::fail_reading(path, Msg::file_tree, text);
   }
   for (std::size_t i = 0; i < leaves.size(); ++i) *leaves[i] = loaded[i];
 }

@@ -5,6 +5,8 @@
 #include <burin/random.h>
 #include <burin/trace.h>
 
+#include "base/message_ids.h"
+
 namespace burin::nn {
 
 Tensor linear(const Operand& x, const Tensor& w, const std::optional<Tensor>& b) {
@@ -37,10 +39,11 @@ Tensor layer_norm(const Operand& x, const Tensor& scale, const std::optional<Ten
 Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
                  const std::optional<Tensor>& mask) {
   library_function in("attention", q.where);
-  const Shape shape = q.tensor.shape(), keys = k.shape();
+  const Shape shape = q.tensor.shape(), keys = k.shape(), values = v.shape();
   const std::size_t rank = shape.rank();
-  if (rank < 3 || keys.rank() != rank)
-    throw Error("attention: expected [..., T, H, D], found q " + to_string(shape) + ", k " + to_string(keys));
+  if (rank < 3 || keys.rank() != rank || values.rank() != rank || values[rank - 3] != keys[rank - 3] ||
+      keys[rank - 1] != shape[rank - 1])
+    fail_at(detail::where_text(q.where), Msg::attention_shapes, to_string(shape), to_string(keys), to_string(values));
   const std::int64_t queries = shape[rank - 3], seen = keys[rank - 3];
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(shape[rank - 1]));
   // [..., H, Tq, Tk]; statistics of half types in f32.
@@ -76,7 +79,7 @@ Tensor cross_entropy(const Operand& logits, const Tensor& targets, const std::op
 
 Tensor dropout(const Key& key, const Operand& x, double p) {
   library_function in("dropout", x.where);
-  if (!(p >= 0 && p < 1)) throw Error("dropout: expected a share in [0, 1), found " + std::to_string(p));
+  if (!(p >= 0 && p < 1)) fail_at(detail::where_text(x.where), Msg::dropout_share, p);
   if (p == 0) return x.tensor;
   const Tensor keep = random::bernoulli(key, 1 - p, x.tensor.shape());
   return where(keep, x.tensor / (1 - p), 0.0);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/message_ids.h"
+
 namespace burin {
 namespace detail {
 
@@ -39,7 +41,7 @@ Tensor warmup_cosine(const Operand& step, double peak, std::int64_t warmup, std:
                      double final) {
   library_function in("warmup_cosine", step.where);
   if (warmup < 0 || total <= warmup)
-    throw Error("warmup_cosine: expected 0 <= warmup < total, found " + std::to_string(warmup) + " and " + std::to_string(total));
+    fail_at(detail::where_text(step.where), Msg::warmup_cosine_steps, warmup, total);
   const Tensor count = astype(step, f32);
   const Tensor rising = warmup == 0 ? Tensor(peak)
                                     : (initial - peak) * (1 - clip(count, 0.0, static_cast<double>(warmup)) /

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "frontend/io/npy.h"
 #include "tests/frontend/expect.h"
 
 namespace burin {
@@ -46,10 +47,26 @@ TEST_F(Files, OneMessageListsAllDifferences) {
   io::save(path("p.safetensors"), p);
   const Params other{ones({3, 2}), {}, random::key(5)};
   EXPECT_EQ(error_text([&] { (void)io::load(path("p.safetensors"), other); }),
-            path("p.safetensors") + ": the file and the tree differ:\n  `w` is f32[2,3], expected f32[3,2]\n  `layers.0` is not part of the tree");
+            "cannot read " + path("p.safetensors") + ": the file and the tree differ:\n  `w` is f32[2,3], expected f32[3,2]\n  `layers.0` is not part of the tree");
   const Params more{ones({2, 3}), {arange(3), arange(1)}, random::key(5)};
   EXPECT_EQ(error_text([&] { (void)io::load(path("p.safetensors"), more); }),
-            path("p.safetensors") + ": the file and the tree differ:\n  `layers.1` is missing");
+            "cannot read " + path("p.safetensors") + ": the file and the tree differ:\n  `layers.1` is missing");
+}
+
+TEST_F(Files, LeavesThatCannotBeSavedOrLoaded) {
+  const std::string file = path("p.safetensors");
+  using Nested = std::map<std::string, std::map<std::string, Tensor>>;
+  EXPECT_EQ(error_text([&] { io::save(file, Nested{{"a", {{"b.c", ones({2})}}}, {"a.b", {{"c", ones({2})}}}}); }),
+            "cannot write " + file + ": two leaves are named `a.b.c`");
+  EXPECT_EQ(error_text([&] { io::save(file, Params{ones({2}), {Tensor()}, random::key(5)}); }),
+            "cannot write " + file + ": leaf `layers.0` was never given a value");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  io::save(file, ones({2}));
+  EXPECT_EQ(error_text([&] { (void)io::load(file, Tensor()); }),
+            "cannot read " + file + ": leaf `tensor` was never given a value");
+  io::write_npy(path("deep.npy"), {"i8", std::vector<std::int64_t>(9, 1), std::vector<std::byte>(1)});
+  EXPECT_EQ(error_text([&] { (void)io::load_npy(path("deep.npy")); }),
+            "cannot read " + path("deep.npy") + ": i8[1,1,1,1,1,1,1,1,1] has more than 8 axes");
 }
 
 TEST_F(Files, NpyRoundTrips) {
@@ -57,7 +74,8 @@ TEST_F(Files, NpyRoundTrips) {
     io::save_npy(path("t.npy"), t);
     EXPECT_TRUE(array_equal(io::load_npy(path("t.npy")), t));
   }
-  EXPECT_NE(error_text([&] { (void)io::load_npy(path("none.npy")); }), "no error");
+  EXPECT_EQ(error_text([&] { (void)io::load_npy(path("none.npy")); }),
+            "cannot read " + path("none.npy") + ": No such file or directory");
 }
 
 TEST(Xtensor, RoundTrips) {

@@ -115,6 +115,17 @@ TEST(Messages, OfIndices) {
   EXPECT_NE(text.find("index 7 is out of range for axis 0 of f32[3]"), std::string::npos) << text;
 }
 
+TEST(Messages, OfLayersAndOptimisers) {
+  EXPECT_MESSAGE(nn::attention(v, v, v), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [3], k [3], v [3]");
+  EXPECT_MESSAGE(nn::attention(x, m, m), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [3,4], v [3,4]");
+  EXPECT_MESSAGE(nn::attention(x, x, ones({5, 3, 4})), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [2,3,4], v [5,3,4]");
+  EXPECT_MESSAGE(nn::attention(x, ones({2, 3, 5}), x), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [2,3,5], v [2,3,4]");
+  EXPECT_MESSAGE(nn::dropout(random::key(0), v, 1.0), "dropout: expected a share in [0, 1), found 1");
+  EXPECT_MESSAGE(nn::dropout(random::key(0), v, nan), "dropout: expected a share in [0, 1), found nan");
+  EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, 10, 10), "warmup_cosine: expected 0 <= warmup < total, found 10 and 10");
+  EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, -1, 10), "warmup_cosine: expected 0 <= warmup < total, found -1 and 10");
+}
+
 struct Params {
   Tensor position_embedding, count;
   BURIN_TREE(position_embedding, count)

@@ -153,7 +153,8 @@ TEST(Optim, WarmupThenCosine) {
   EXPECT_NEAR(rate(60), 0.55, 1e-6);
   EXPECT_NEAR(rate(110), 0.1, 1e-6);
   EXPECT_NEAR(rate(1000), 0.1, 1e-6);
-  EXPECT_EQ(error_text([] { (void)optim::warmup_cosine(0, 1, 5, 5); }), "warmup_cosine: expected 0 <= warmup < total, found 5 and 5");
+  EXPECT_EQ(error_text([] { (void)optim::warmup_cosine(0, 1, 5, 5); }),
+            "warmup_cosine: expected 0 <= warmup < total, found 5 and 5 (nn_test.cpp:156, in warmup_cosine)");
 }
 
 }  // namespace

@@ -150,6 +150,8 @@ TEST_F(NpyFile, RefusesToWriteWhatItCannot) {
             start + ".npy files have no bf16: convert to f32, or write .safetensors");
   EXPECT_EQ(message_of([&] { write_npy(path("a.npy"), host<float>("f32", {2}, {1})); }),
             start + "f32[2] has 8 bytes, found 4");
+  HostTensor deep{"f32", std::vector<std::int64_t>(40000, 1), std::vector<std::byte>(4)};
+  EXPECT_EQ(message_of([&] { write_npy(path("a.npy"), deep); }), start + "40000 sizes are too many");
   EXPECT_EQ(message_of([&] { write_npy(path("none/a.npy"), host<float>("f32", {1}, {1})); }),
             "cannot write " + path("none/a.npy") + ": No such file or directory");
   EXPECT_EQ(message_of([&] { read_npy(path("none.npy")); }),

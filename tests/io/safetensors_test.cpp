@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 
+#include "frontend/io/file.h"
 #include "tests/io/file_bytes.h"
 
 namespace burin::io {
@@ -229,6 +230,22 @@ TEST_F(SafetensorsFile, RefusesToWriteWhatIsNoTensor) {
   EXPECT_EQ(
       writing("\xff", host<float>("f32", {1}, {1})).find(start + "a name or a text of the metadata is not UTF-8: "),
       0u);
+}
+
+TEST_F(SafetensorsFile, RefusesToWriteAHeaderThatNobodyReads) {
+  Safetensors file;
+  file.metadata["k"] = std::string(100'000'000, 'x');
+  EXPECT_EQ(message_of([&] { write_safetensors(path("w"), file); }),
+            "cannot write " + path("w") + ": a header of 100000032 bytes, expected at most 100000000");
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(SafetensorsFile, AFileThatShrinksWhileItIsReadIsAnError) {
+  const InputFile file(write("a", "0123456789"));
+  std::filesystem::resize_file(path("a"), 4);
+  std::vector<std::byte> bytes(10);
+  EXPECT_EQ(message_of([&] { file.read(0, bytes); }),
+            "cannot read " + path("a") + ": it became shorter than 10 bytes while it was read");
 }
 
 TEST_F(SafetensorsFile, AFailureToWriteLeavesTheOldFile) {
