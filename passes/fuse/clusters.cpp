@@ -1,11 +1,16 @@
 #include "passes/fuse/clusters.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "ir/builder.h"
 
 namespace burin::passes::fusion {
+
+constexpr std::size_t max_walk = 64;
 
 std::string_view name(Kind kind) {
   static constexpr std::string_view names[] = {"loop", "rows", "matmul", "scatter", "barrier", "constant"};
@@ -18,12 +23,15 @@ Clusters::Clusters(const Function& function)
       materialised_(f.num_values(), false),
       users_(f.num_values()),
       is_result_(f.num_values(), false),
+      youngest_(f.num_values()),
+      visited_(f.num_values(), 0),
       leaves_(f.num_values()),
       leaves_known_(f.num_values(), false) {
   f.for_each_op([&](OpId op) {
     for (ValueId operand : f.operands(op)) users_[operand.index].push_back(op);
   });
   for (ValueId result : f.results()) is_result_[result.index] = true;
+  std::iota(youngest_.begin(), youngest_.end(), 0);
 }
 
 const std::vector<ValueId>& Clusters::leaves(ValueId v) {
@@ -58,40 +66,77 @@ void Clusters::add(ClusterId cluster, ValueId v) {
   of_[v.index] = cluster;
   auto& values = all[cluster.index].values;
   values.insert(std::upper_bound(values.begin(), values.end(), v), v);
+  raise(cluster);
+}
+
+// What one value of a cluster depends on, all of them wait for, and so do their users.
+void Clusters::raise(ClusterId cluster) {
+  std::vector<ValueId> stack;
+  const auto raise_value = [&](ValueId v, std::size_t youngest) {
+    if (youngest_[v.index] >= youngest) return;
+    youngest_[v.index] = youngest;
+    stack.push_back(v);
+  };
+  const auto raise_cluster = [&](ClusterId id, std::size_t youngest) {
+    for (ValueId v : all[id.index].values) raise_value(v, youngest);
+  };
+  std::size_t youngest = 0;
+  for (ValueId v : all[cluster.index].values) youngest = std::max(youngest, youngest_[v.index]);
+  raise_cluster(cluster, youngest);
+  while (!stack.empty()) {
+    const ValueId v = stack.back();
+    stack.pop_back();
+    for (OpId user : users_[v.index])
+      for (std::size_t r = 0; r < f.num_results(user); ++r) {
+        const ValueId result = f.result(user, r);
+        raise_value(result, youngest_[v.index]);
+        if (of_[result.index].valid()) raise_cluster(of_[result.index], youngest_[result.index]);
+      }
+  }
 }
 
 // A value that has no cluster yet will be computed by one of those around it: what it reads counts as read by its
 // reader.
-std::set<ClusterId> Clusters::read_by(ValueId v) {
-  std::set<ClusterId> found;
-  std::set<ValueId> seen = {v};
+std::vector<ClusterId> Clusters::read_by(ValueId v) {
+  std::vector<ClusterId> found;
   std::vector<ValueId> stack = {v};
+  ++visit_;
   while (!stack.empty()) {
     const ValueId next = stack.back();
     stack.pop_back();
     for (ValueId leaf : leaves(next)) {
-      if (f.is_arg(leaf) || !seen.insert(leaf).second) continue;
+      if (f.is_arg(leaf) || visited_[leaf.index] == visit_) continue;
+      visited_[leaf.index] = visit_;
       if (of_[leaf.index].valid())
-        found.insert(of_[leaf.index]);
+        found.push_back(of_[leaf.index]);
       else
         stack.push_back(leaf);
     }
   }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
 
-// Depth-first over "reads from": does `from` read, through others, what `target` computes?
+// Depth-first over "reads from": does `from` read, through others, what `target` computes? Clusters that depend on
+// nothing as young as the target are not entered, which keeps the walk to the stretch of the program between the two. A
+// longer walk than max_walk says yes: two clusters that far apart stay two, and fusion stays linear in the length of
+// the program.
 bool Clusters::reaches(ClusterId from, ClusterId target) {
+  const std::size_t oldest = all[target.index].values.front().index;
   std::set<ClusterId> seen = {from};
   std::vector<ClusterId> stack = {from};
   while (!stack.empty()) {
     const ClusterId cluster = stack.back();
     stack.pop_back();
-    for (ValueId v : all[cluster.index].values)
+    if (seen.size() > max_walk) return true;
+    for (ValueId v : all[cluster.index].values) {
+      if (youngest_[v.index] < oldest) continue;
       for (ClusterId next : read_by(v)) {
         if (next == target) return true;
         if (seen.insert(next).second) stack.push_back(next);
       }
+    }
   }
   return false;
 }
@@ -117,9 +162,10 @@ void Clusters::merge(ClusterId into, ClusterId from) {
   values.insert(values.end(), all[from.index].values.begin(), all[from.index].values.end());
   std::sort(values.begin(), values.end());
   all[from.index].values.clear();
+  raise(into);
 }
 
-bool Clusters::used_outside(ClusterId cluster, ValueId v) {
+bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
   if (is_result_[v.index]) return true;
   // Follow users through expressions to the materialised values that read v.
   std::vector<ValueId> stack = {v};
@@ -131,7 +177,7 @@ bool Clusters::used_outside(ClusterId cluster, ValueId v) {
       for (std::size_t r = 0; r < f.num_results(user); ++r) {
         const ValueId result = f.result(user, r);
         if (materialised_[result.index]) {
-          if (of_[result.index] != cluster) return true;
+          if (std::find(clusters.begin(), clusters.end(), of_[result.index]) == clusters.end()) return true;
         } else if (seen.insert(result).second) {
           stack.push_back(result);
         }
@@ -140,9 +186,12 @@ bool Clusters::used_outside(ClusterId cluster, ValueId v) {
   return false;
 }
 
-Function Clusters::body(ClusterId cluster, ValueId extra, const std::string& name, std::vector<ValueId>* args,
-                        std::vector<ValueId>* results) {
-  std::vector<ValueId> values = all[cluster.index].values;
+Function Clusters::body(const std::vector<ClusterId>& clusters, ValueId extra, const std::string& name,
+                        std::vector<ValueId>* args, std::vector<ValueId>* results) {
+  std::vector<ValueId> values;
+  for (ClusterId cluster : clusters)
+    values.insert(values.end(), all[cluster.index].values.begin(), all[cluster.index].values.end());
+  std::sort(values.begin(), values.end());
   if (extra.valid()) values.push_back(extra);
   std::set<ValueId> needed;
   std::set<ValueId> own(values.begin(), values.end());
@@ -161,11 +210,11 @@ Function Clusters::body(ClusterId cluster, ValueId extra, const std::string& nam
   }
   std::sort(args->begin(), args->end());
   Builder b(name);
-  std::vector<ValueId> map(f.num_values());
+  std::unordered_map<std::uint32_t, ValueId> map;
   for (ValueId arg : *args) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
   std::vector<ValueId> operands;
   for (ValueId v : needed) {  // in program order
-    if (map[v.index].valid()) continue;
+    if (map.contains(v.index)) continue;
     const OpId op = f.def(v);
     operands.clear();
     for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
@@ -173,7 +222,7 @@ Function Clusters::body(ClusterId cluster, ValueId extra, const std::string& nam
   }
   std::vector<ValueId> outs;
   for (ValueId v : values)
-    if ((extra.valid() && v == extra) || used_outside(cluster, v)) {
+    if ((extra.valid() && v == extra) || used_outside(clusters, v)) {
       results->push_back(v);
       outs.push_back(map[v.index]);
     }

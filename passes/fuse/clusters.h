@@ -1,7 +1,6 @@
 // The clusters that fuse forms, and the questions it asks while forming them.
 #pragma once
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -44,17 +43,25 @@ class Clusters {
   /// Would the two, made one, depend on themselves?
   bool would_cycle(ClusterId a, ClusterId b);
   void merge(ClusterId into, ClusterId from);
-  /// The function that computes the cluster's values (and `extra`, when valid) from its leaves; values used outside are its results.
-  Function body(ClusterId cluster, ValueId extra, const std::string& name, std::vector<ValueId>* args, std::vector<ValueId>* results);
-  bool used_outside(ClusterId cluster, ValueId v);
+  /// The function that computes the values of the clusters, as if they were one (and `extra`, when valid), from their
+  /// leaves; values used outside are its results.
+  Function body(const std::vector<ClusterId>& clusters, ValueId extra, const std::string& name,
+                std::vector<ValueId>* args, std::vector<ValueId>* results);
+  bool is_result(ValueId v) const { return is_result_[v.index]; }
 
  private:
-  std::set<ClusterId> read_by(ValueId v);
+  bool used_outside(const std::vector<ClusterId>& clusters, ValueId v);
+  std::vector<ClusterId> read_by(ValueId v);
   bool reaches(ClusterId from, ClusterId target);
+  void raise(ClusterId cluster);
   std::vector<ClusterId> of_;
   std::vector<bool> materialised_;
   std::vector<std::vector<OpId>> users_;
   std::vector<bool> is_result_;
+  std::vector<std::size_t>
+      youngest_;  // of the values that a value depends on when each cluster is computed in one piece
+  std::vector<std::size_t> visited_;  // the last walk of read_by that met the value
+  std::size_t visit_ = 0;
   std::vector<std::vector<ValueId>> leaves_;
   std::vector<bool> leaves_known_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <set>
 
 #include "base/check.h"
 #include "ir/builder.h"
@@ -19,9 +20,11 @@ namespace {
 constexpr std::uint32_t max_expression = 64;
 constexpr std::uint32_t max_shared_expensive = 3;
 constexpr std::size_t max_values = 24;  // per cluster: each may be a kernel parameter
+constexpr std::size_t max_readers = 8;  // of one array that a reduction asks to join, the latest: keeps fusion linear
 
 bool is_anchor(Op op) {
-  return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter || op == Op::optimization_barrier;
+  return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter ||
+         op == Op::optimization_barrier;
 }
 
 bool only_moves(Op op) {
@@ -79,7 +82,7 @@ class Fuser {
         const ValueId v = f_.result(op, r);
         if (is_anchor(kind) || is_large_constant(f_, op) || !enabled_) {
           const bool scalar_constant = kind == Op::constant && !is_large_constant(f_, op);
-          if (!scalar_constant || is_result(v) || must[v.index]) c_.materialise(v);
+          if (!scalar_constant || c_.is_result(v) || must[v.index]) c_.materialise(v);
           continue;
         }
         std::uint32_t n = 1, expensive = lower::is_expensive(kind) ? 1 : 0;
@@ -105,8 +108,6 @@ class Fuser {
     });
   }
 
-  bool is_result(ValueId v) const { return std::find(f_.results().begin(), f_.results().end(), v) != f_.results().end(); }
-
   void place_anchors() {
     f_.for_each_op([&](OpId op) {
       const Op kind = f_.kind(op);
@@ -128,10 +129,10 @@ class Fuser {
     });
   }
 
-  bool rows_work(ClusterId cluster, ValueId extra) {
+  bool rows_work(const std::vector<ClusterId>& clusters, ValueId extra) {
     std::vector<ValueId> args, results;
     lower::RowsPlan plan;
-    return lower::plan_rows(c_.body(cluster, extra, "rows", &args, &results), &plan);
+    return lower::plan_rows(c_.body(clusters, extra, "rows", &args, &results), &plan);
   }
 
   // Reductions of one domain that feed one another, or read the same large array, share a kernel.
@@ -153,18 +154,20 @@ class Fuser {
       }
       for (std::size_t i = candidates.size(); i-- > 0;) {
         const ClusterId other = candidates[i], mine = c_.of(v);
-        if (c_.all[other.index].values.empty() || other == mine || c_.all[other.index].values.size() >= max_values) continue;
+        if (c_.all[other.index].values.empty() || other == mine || c_.all[other.index].values.size() >= max_values)
+          continue;
         if (f_.type(f_.operand(f_.def(c_.all[other.index].values[0]), 0)).shape != domain) continue;
         if (c_.would_cycle(other, mine)) continue;
-        Clusters trial = c_;
-        trial.merge(other, mine);
-        std::vector<ValueId> args, results;
-        lower::RowsPlan plan;
-        if (!lower::plan_rows(trial.body(other, {}, "rows", &args, &results), &plan)) continue;
+        if (!rows_work({other, mine}, {})) continue;
         c_.merge(other, mine);
       }
-      for (ValueId leaf : c_.leaves(v))
-        if (f_.type(leaf).size() >= domain.size()) readers[leaf].push_back(c_.of(v));
+      for (ValueId leaf : c_.leaves(v)) {
+        if (f_.type(leaf).size() < domain.size()) continue;
+        auto& of_leaf = readers[leaf];
+        of_leaf.erase(std::remove(of_leaf.begin(), of_leaf.end(), c_.of(v)), of_leaf.end());
+        of_leaf.push_back(c_.of(v));
+        if (of_leaf.size() > max_readers) of_leaf.erase(of_leaf.begin());
+      }
     }
   }
 
@@ -185,8 +188,8 @@ class Fuser {
       const OpId op = f_.def(next);
       const Op kind = f_.kind(op);
       const bool depends = depends_on(next, dot);
-      if (depends && family_of(kind) != Family::elementwise && family_of(kind) != Family::compare && kind != Op::reshape &&
-          kind != Op::transpose)
+      if (depends && family_of(kind) != Family::elementwise && family_of(kind) != Family::compare &&
+          kind != Op::reshape && kind != Op::transpose)
         return false;
       for (ValueId operand : f_.operands(op)) stack.push_back(operand);
     }
@@ -203,7 +206,7 @@ class Fuser {
     const ValueId dot = c_.all[cluster.index].values[0];
     if (f_.type(v).size() != f_.type(dot).size()) return false;
     std::vector<ValueId> args, results;
-    const Function body = c_.body(cluster, v, "matmul", &args, &results);
+    const Function body = c_.body({cluster}, v, "matmul", &args, &results);
     return epilogue_is_aligned(body);
   }
 
@@ -267,7 +270,7 @@ class Fuser {
     for (ClusterId cluster : candidates) {
       const Kind kind = c_.all[cluster.index].kind;
       if (c_.all[cluster.index].values.size() >= max_values || c_.would_cycle(cluster, v)) continue;
-      if (kind == Kind::rows && !rows_work(cluster, v)) continue;
+      if (kind == Kind::rows && !rows_work({cluster}, v)) continue;
       if ((kind == Kind::matmul || kind == Kind::scatter) && !follows_matmul(cluster, v)) continue;
       if (kind == Kind::loop && f_.type(c_.all[cluster.index].values[0]).size() != f_.type(v).size()) continue;
       if (kind == Kind::loop && !loop_is_aligned(cluster, v)) continue;
@@ -278,11 +281,11 @@ class Fuser {
     return false;
   }
 
-  // In a loop every value that another needs is computed again at the position where it is needed, so any member fits; what has
-  // to be watched is only that nothing large is computed many times over.
+  // In a loop every value that another needs is computed again at the position where it is needed, so any member fits;
+  // what has to be watched is only that nothing large is computed many times over.
   bool loop_is_aligned(ClusterId cluster, ValueId v) {
     std::vector<ValueId> args, results;
-    const Function body = c_.body(cluster, v, "loop", &args, &results);
+    const Function body = c_.body({cluster}, v, "loop", &args, &results);
     if (body.num_ops() > 4 * max_expression) return false;
     bool good = true;
     body.for_each_op([&](OpId op) { good = good && !is_anchor(body.kind(op)) && body.kind(op) != Op::gather; });
@@ -362,7 +365,7 @@ class Fuser {
       }
       std::vector<ValueId> args, results, operands;
       const std::string label = std::string(name(kind)) + "_" + std::to_string(count_++);
-      Function body = c_.body(cluster, {}, label, &args, &results);
+      Function body = c_.body({cluster}, {}, label, &args, &results);
       if (results.empty()) continue;  // nobody needs it
       for (ValueId arg : args) operands.push_back(map[arg.index]);
       b.set_location(f_.location(first));

@@ -1,6 +1,7 @@
 #include "passes/lower/program.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -68,8 +69,9 @@ class ProgramBuilder {
       if (const std::int64_t arg = arg_of[result.index]; arg >= 0) last_read_[static_cast<std::size_t>(arg)] = ~0u;
   }
 
-  // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does not read it
-  // or reads each element before it writes it. One that the result is made of comes first: its bytes are in the cache.
+  // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does
+  // not read it or reads each element before it writes it. One that the result is made of comes first: its bytes are in
+  // the cache.
   std::int32_t find_donor(OpId op, std::string_view kind, const Function& body, std::size_t r) {
     const Type& type = f_.type(f_.result(op, r));
     for (const bool reads : {true, false})
@@ -78,7 +80,8 @@ class ProgramBuilder {
         const auto operands = f_.operands(op);
         std::vector<std::size_t> uses;
         for (std::size_t k = 0; k < operands.size(); ++k)
-          if (const BufferRef& place = places_[operands[k].index]; place.storage == Storage::input && place.index == i) uses.push_back(k);
+          if (const BufferRef& place = places_[operands[k].index]; place.storage == Storage::input && place.index == i)
+            uses.push_back(k);
         if (uses.empty() == reads || uses.size() > 1) continue;
         if (reads && !lower::can_overwrite(kind, body, body.args()[uses[0]], body.results()[r])) continue;
         if (!reads && last_read_[i] >= op.index) continue;
@@ -115,8 +118,10 @@ class ProgramBuilder {
         for (std::size_t r = 0; r < f_.num_results(op); ++r)
           places_[f_.result(op, r).index] = places_[f_.operand(op, r).index];
         return;
-      case Op::fusion: return add_fusion(op);
-      default: BURIN_CHECK(false, std::string("not lowered: ") + std::string(name(f_.kind(op))));
+      case Op::fusion:
+        return add_fusion(op);
+      default:
+        BURIN_CHECK(false, std::string("not lowered: ") + std::string(name(f_.kind(op))));
     }
   }
 
@@ -142,9 +147,15 @@ class ProgramBuilder {
     for (lower::LoweredKernel& lowered : lowering.kernels) {
       Step step;
       for (const lower::Param& param : lowered.params) switch (param.kind) {
-          case lower::Param::arg: step.args.push_back(places_[f_.operand(op, param.index).index]); break;
-          case lower::Param::result: step.args.push_back(places_[f_.result(op, param.index).index]); break;
-          case lower::Param::temp: step.args.push_back(temps[param.index]); break;
+          case lower::Param::arg:
+            step.args.push_back(places_[f_.operand(op, param.index).index]);
+            break;
+          case lower::Param::result:
+            step.args.push_back(places_[f_.result(op, param.index).index]);
+            break;
+          case lower::Param::temp:
+            step.args.push_back(temps[param.index]);
+            break;
         }
       const std::string where = to_string(f_.location(op));
       step.label = lowered.kernel.name + (where.empty() ? "" : " (" + where + ")");
@@ -158,7 +169,8 @@ class ProgramBuilder {
     step.phase = static_cast<std::uint32_t>(program_.steps.size());
     Hasher hasher;
     kernel.hash(hasher);
-    const auto [found, added] = kernels_.try_emplace(hasher.finish(), static_cast<std::uint32_t>(program_.kernels.size()));
+    const auto [found, added] =
+        kernels_.try_emplace(hasher.finish(), static_cast<std::uint32_t>(program_.kernels.size()));
     if (added) program_.kernels.push_back(std::move(kernel));
     step.kernel = found->second;
     program_.steps.push_back(std::move(step));
@@ -198,34 +210,30 @@ Program lower_program(const Function& fused, const Target& target, const std::ve
 }
 
 void schedule(Program& program) {
-  // What the steps of the current phase have written and read so far.
-  std::vector<BufferRef> written, read;
+  // What the steps of the current phase have written and read so far. An output in a donated argument's memory is that
+  // argument.
+  using Memory = std::pair<Storage, std::uint32_t>;
+  std::set<Memory> written, read;
+  const auto memory = [&](const BufferRef& ref) {
+    const bool in_place = ref.storage == Storage::output && program.aliases[ref.index] >= 0;
+    return in_place ? Memory{Storage::input, program.aliases[ref.index]} : Memory{ref.storage, ref.index};
+  };
   std::uint32_t phase = 0;
-  // An output in a donated argument's memory is that argument.
-  const auto memory = [&](BufferRef ref) {
-    if (ref.storage == Storage::output && program.aliases[ref.index] >= 0)
-      return BufferRef{Storage::input, static_cast<std::uint32_t>(program.aliases[ref.index]), 0};
-    return ref;
-  };
-  const auto touches = [&](const std::vector<BufferRef>& list, const BufferRef& ref) {
-    const BufferRef mine = memory(ref);
-    return std::any_of(list.begin(), list.end(), [&](const BufferRef& other) {
-      const BufferRef theirs = memory(other);
-      return theirs.storage == mine.storage && theirs.index == mine.index;
-    });
-  };
   for (Step& step : program.steps) {
     const Kernel& kernel = program.kernels[step.kernel];
     bool waits = false;
-    for (std::size_t i = 0; i < step.args.size(); ++i)
-      waits = waits || touches(written, step.args[i]) || (writes(kernel.buffers[i]) && touches(read, step.args[i]));
+    for (std::size_t i = 0; i < step.args.size(); ++i) {
+      const Memory mine = memory(step.args[i]);
+      waits = waits || written.contains(mine) || (writes(kernel.buffers[i]) && read.contains(mine));
+    }
     if (waits) {
       ++phase;
       written.clear();
       read.clear();
     }
     step.phase = phase;
-    for (std::size_t i = 0; i < step.args.size(); ++i) (writes(kernel.buffers[i]) ? written : read).push_back(step.args[i]);
+    for (std::size_t i = 0; i < step.args.size(); ++i)
+      (writes(kernel.buffers[i]) ? written : read).insert(memory(step.args[i]));
   }
 }
 
@@ -248,28 +256,27 @@ void plan_memory(Program& program) {
       value.last_step = s;
     }
   // Large values first; each goes to the lowest gap between those that live at the same time.
-  const auto bytes = [&](std::uint32_t v) { return (program.plan[v].type.bytes() + 63) / 64 * 64; };
+  std::vector<std::int64_t> size(program.plan.size());
+  for (std::uint32_t v = 0; v < size.size(); ++v) size[v] = (program.plan[v].type.bytes() + 63) / 64 * 64;
   std::vector<std::uint32_t> by_size(program.plan.size());
   for (std::uint32_t v = 0; v < by_size.size(); ++v) by_size[v] = v;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) { return bytes(a) > bytes(b); });
+  std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) { return size[a] > size[b]; });
   std::vector<std::int64_t> offset(program.plan.size(), 0);
-  std::vector<std::uint32_t> placed;
+  std::vector<std::uint32_t> placed;  // by offset
   program.arena_bytes = 0;
   for (std::uint32_t v : by_size) {
-    if (!lives[v].used || bytes(v) == 0) continue;
-    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
-    for (std::uint32_t other : placed)
-      if (lives[other].first <= lives[v].last && lives[v].first <= lives[other].last)
-        taken.emplace_back(offset[other], offset[other] + bytes(other));
-    std::sort(taken.begin(), taken.end());
+    if (!lives[v].used || size[v] == 0) continue;
     std::int64_t at = 0;
-    for (const auto& [begin, end] : taken) {
-      if (at + bytes(v) <= begin) break;
-      at = std::max(at, end);
+    for (std::uint32_t other : placed) {
+      if (lives[other].first > lives[v].last || lives[v].first > lives[other].last) continue;
+      if (at + size[v] <= offset[other]) break;
+      at = std::max(at, offset[other] + size[other]);
     }
     offset[v] = at;
-    placed.push_back(v);
-    program.arena_bytes = std::max(program.arena_bytes, at + bytes(v));
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), at,
+                                   [&](std::int64_t value, std::uint32_t other) { return value < offset[other]; }),
+                  v);
+    program.arena_bytes = std::max(program.arena_bytes, at + size[v]);
   }
   for (std::uint32_t v = 0; v < program.plan.size(); ++v) program.plan[v].place = {Storage::arena, 0, offset[v]};
   for (Step& step : program.steps)
