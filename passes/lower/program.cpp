@@ -1,6 +1,7 @@
 #include "passes/lower/program.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <unordered_map>
 
@@ -159,6 +160,7 @@ class ProgramBuilder {
         }
       const std::string where = to_string(f_.location(op));
       step.label = lowered.kernel.name + (where.empty() ? "" : " (" + where + ")");
+      lowered.kernel.cost = std::ceil(lowered.kernel.cost);  // an estimate: digits after the point only disturb the reader
       add_step(std::move(step), std::move(lowered.kernel));
     }
   }
