@@ -122,13 +122,22 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
 std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
   constexpr std::uint32_t never = ~0u;
   std::vector<std::uint32_t> first_write(program.outputs.size(), never);
+  std::vector<std::int64_t> output_of_donor(program.inputs.size(), -1);
+  for (std::size_t i = 0; i < program.aliases.size(); ++i)
+    if (program.aliases[i] >= 0) output_of_donor[static_cast<std::size_t>(program.aliases[i])] = static_cast<std::int64_t>(i);
   std::uint32_t end_of_checks = 0;  // the first phase without an index to check in it or after it
   for (const ir::Step& step : program.steps) {
     const ir::Kernel& kernel = program.kernels[step.kernel];
     for (std::size_t i = 0; i < step.args.size(); ++i) {
       const ir::BufferRef& ref = step.args[i];
-      if (ref.storage == ir::Storage::output && kernel.buffers[i].space != ir::Space::in)
-        first_write[ref.index] = std::min(first_write[ref.index], step.phase);
+      if (kernel.buffers[i].space == ir::Space::in) continue;
+      // Updated in place, a donated argument is named as the input that it is.
+      const std::int64_t output = ref.storage == ir::Storage::output  ? ref.index
+                                  : ref.storage == ir::Storage::input ? output_of_donor[ref.index]
+                                                                      : -1;
+      if (output < 0) continue;
+      std::uint32_t& first = first_write[static_cast<std::size_t>(output)];
+      first = std::min(first, step.phase);
     }
     if (!step.sites.empty()) end_of_checks = std::max(end_of_checks, step.phase + 1);
   }

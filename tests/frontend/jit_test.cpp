@@ -193,6 +193,19 @@ TEST_P(Backends, ADonatedArgumentIsGone) {
     EXPECT_EQ(text, "no error");
 }
 
+TEST_P(Backends, ACallThatThrowsLeavesDonatedArgumentsAsTheyWere) {
+  // The index is known, and wrong, only after x could have been overwritten.
+  const auto f = jit([](Tensor x, Tensor table, Tensor y) { return std::pair{x + 1, table[argmax(y, 1)]}; }, {.donate = {0}});
+  const Tensor table = arange(3), y = tensor({{1.0, 2.0, 3.0, 4.0}, {9.0, 2.0, 3.0, 4.0}});
+  Tensor x = random::normal(random::key(0), {300, 7}) + 0;
+  const std::vector<float> before = x.to_vector<float>();
+  EXPECT_NE(error_text([&] { (void)f(x, table, y); }).find("index 3 is out of range"), std::string::npos);
+  EXPECT_EQ(x.to_vector<float>(), before);
+  const auto [z, taken] = f(x, table, -y);
+  EXPECT_EQ(z.to_vector<float>()[5], before[5] + 1);
+  expect_values(taken, {0, 1});
+}
+
 TEST_P(Backends, DonatedOptimiserStatesAreReadBeforeTheyAreOverwritten) {
   const auto step = [](Tensor p, AdamState<Tensor> s, Tensor g) { return optim::adamw(p, g, s, 0.1, {.weight_decay = 0.01}); };
   const auto plain = jit(step), donating = jit(step, {.donate = {0, 1}});
