@@ -19,6 +19,9 @@ ir::Function eliminate_common(const ir::Function& f);
 ir::Function decompose(const ir::Function& f);
 /// 16-bit arithmetic in f32 (excess precision): values are rounded where memory, a convert, a comparison or a result asks for 16 bits.
 ir::Function widen_half(const ir::Function& f);
+/// Gathers and scatters (mode error) over indices that an earlier gather has checked clip them instead. A call that fails
+/// reports the same index as before; less is left to fail late, so that more results can take over donated arguments.
+ir::Function drop_repeated_checks(const ir::Function& f);
 /// Without the ops that no result and no ordered op needs.
 ir::Function remove_dead(const ir::Function& f);
 

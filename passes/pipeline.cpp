@@ -42,6 +42,8 @@ const std::vector<FunctionPass>& function_passes() {
          const bool enabled = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
          return fuse(f, {.enabled = enabled});
        }},
+      {{"drop_repeated_checks", "fuse", "fusion computes gathers again where they are cheaper than memory; one check is enough"},
+       [](const Function& f, const Options&) { return drop_repeated_checks(f); }},
   };
   return table;
 }
