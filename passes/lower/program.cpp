@@ -27,9 +27,12 @@ class ProgramBuilder {
     }
     for (ValueId result : f_.results()) program_.outputs.push_back(f_.type(result));
     program_.aliases.assign(f_.results().size(), -1);
+    for (std::uint32_t i = 0; i < f_.results().size(); ++i)
+      program_.plan.push_back({name_of(f_.results()[i]), program_.outputs[i], {Storage::output, i, 0}, 0, 0});
     place_results();
+    find_order();
     find_last_reads();
-    f_.for_each_op([&](OpId op) { add_op(op); });
+    for (OpId op : order_) add_op(op);
     copy_remaining_results();
     return std::move(program_);
   }
@@ -53,21 +56,65 @@ class ProgramBuilder {
     }
   }
 
-  // The last op that reads each argument, barriers seen through; ~0 when a result is the argument itself.
-  void find_last_reads() {
-    last_read_.assign(f_.args().size(), 0);
+  // By argument: calls f(argument, op) for each op that reads it, barriers seen through.
+  template <class F>
+  void for_each_read_of_arguments(F&& read) const {
     std::vector<std::int64_t> arg_of(f_.num_values(), -1);
     for (std::size_t i = 0; i < f_.args().size(); ++i) arg_of[f_.args()[i].index] = static_cast<std::int64_t>(i);
     f_.for_each_op([&](OpId op) {
       for (std::size_t k = 0; k < f_.operands(op).size(); ++k) {
         const std::int64_t arg = arg_of[f_.operand(op, k).index];
         if (arg < 0) continue;
-        last_read_[static_cast<std::size_t>(arg)] = op.index;
+        read(static_cast<std::size_t>(arg), op);
         if (f_.kind(op) == Op::optimization_barrier) arg_of[f_.result(op, k).index] = arg;
       }
     });
     for (ValueId result : f_.results())
-      if (const std::int64_t arg = arg_of[result.index]; arg >= 0) last_read_[static_cast<std::size_t>(arg)] = ~0u;
+      if (const std::int64_t arg = arg_of[result.index]; arg >= 0) read(static_cast<std::size_t>(arg), OpId{});
+  }
+
+  // An update that nobody reads goes behind the last reader of what it updates, so that it can be made in place.
+  void find_order() {
+    std::vector<bool> read(f_.num_values(), false);
+    f_.for_each_op([&](OpId op) {
+      for (ValueId operand : f_.operands(op)) read[operand.index] = true;
+    });
+    std::vector<OpId> last(f_.args().size());
+    for_each_read_of_arguments([&](std::size_t arg, OpId op) { last[arg] = op; });
+    std::vector<std::vector<OpId>> behind(f_.num_ops());
+    std::vector<bool> moved(f_.num_ops(), false);
+    for_each_read_of_arguments([&](std::size_t arg, OpId op) {
+      if (!donated_[arg] || !op.valid() || !last[arg].valid() || last[arg].index <= op.index || moved[op.index]) return;
+      bool updates = f_.kind(op) == Op::fusion;
+      bool fits = false;
+      for (std::size_t r = 0; r < f_.num_results(op); ++r) {
+        updates = updates && !read[f_.result(op, r).index];
+        fits = fits || f_.type(f_.result(op, r)) == f_.type(f_.args()[arg]);
+      }
+      if (!updates || !fits) return;
+      moved[op.index] = true;
+      behind[last[arg].index].push_back(op);
+    });
+    std::vector<OpId> waiting;
+    f_.for_each_op([&](OpId first) {
+      if (moved[first.index]) return;
+      for (waiting.push_back(first); !waiting.empty();) {
+        const OpId op = waiting.back();
+        waiting.pop_back();
+        order_.push_back(op);
+        waiting.insert(waiting.end(), behind[op.index].rbegin(), behind[op.index].rend());
+      }
+    });
+    position_.resize(f_.num_ops());
+    for (std::uint32_t i = 0; i < order_.size(); ++i) position_[order_[i].index] = i;
+  }
+
+  // The last position at which each argument is read; ~0 when a result is the argument itself.
+  void find_last_reads() {
+    last_read_.assign(f_.args().size(), 0);
+    for_each_read_of_arguments([&](std::size_t arg, OpId op) {
+      last_read_[arg] = std::max(last_read_[arg], op.valid() ? position_[op.index] : ~0u);
+    });
   }
 
   // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does
@@ -75,9 +122,10 @@ class ProgramBuilder {
   // the cache.
   std::int32_t find_donor(OpId op, std::string_view kind, const Function& body, std::size_t r) {
     const Type& type = f_.type(f_.result(op, r));
+    const std::uint32_t now = position_[op.index];
     for (const bool reads : {true, false})
       for (std::size_t i = 0; i < donated_.size(); ++i) {
-        if (!donated_[i] || !(f_.type(f_.args()[i]) == type) || last_read_[i] > op.index) continue;
+        if (!donated_[i] || !(f_.type(f_.args()[i]) == type) || last_read_[i] > now) continue;
         const auto operands = f_.operands(op);
         std::vector<std::size_t> uses;
         for (std::size_t k = 0; k < operands.size(); ++k)
@@ -85,7 +133,7 @@ class ProgramBuilder {
             uses.push_back(k);
         if (uses.empty() == reads || uses.size() > 1) continue;
         if (reads && !lower::can_overwrite(kind, body, body.args()[uses[0]], body.results()[r])) continue;
-        if (!reads && last_read_[i] >= op.index) continue;
+        if (!reads && last_read_[i] >= now) continue;
         donated_[i] = false;
         return static_cast<std::int32_t>(i);
       }
@@ -98,11 +146,15 @@ class ProgramBuilder {
     return {Storage::arena, row, 0};
   }
 
+  static std::string with_place(std::string name, const std::string& where) {
+    if (name.empty()) return where;
+    return where.empty() ? name : name + " (" + where + ")";
+  }
+  // What people know the value by: its name if it has one, and the source line.
   std::string name_of(ValueId v) {
-    if (const auto name = f_.value_name(v); !name.empty()) return std::string(name);
     const OpId def = f_.def(v);
-    const std::string where = def.valid() ? to_string(f_.location(def)) : "";
-    return where.empty() ? "%" + std::to_string(v.index) : where;
+    const std::string text = with_place(std::string(f_.value_name(v)), def.valid() ? to_string(f_.location(def)) : "");
+    return text.empty() ? "%" + std::to_string(v.index) : text;
   }
 
   void add_op(OpId op) {
@@ -143,8 +195,10 @@ class ProgramBuilder {
       const ValueId v = f_.result(op, r);
       if (places_[v.index].storage != Storage::output) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
     }
+    const std::string where = to_string(f_.location(op));
     std::vector<BufferRef> temps;
-    for (const Type& type : lowering.temps) temps.push_back(new_arena_value(type, a.body->name() + ".temp"));
+    for (const Type& type : lowering.temps)
+      temps.push_back(new_arena_value(type, with_place(a.body->name() + ".temp", where)));
     for (lower::LoweredKernel& lowered : lowering.kernels) {
       Step step;
       for (const lower::Param& param : lowered.params) switch (param.kind) {
@@ -158,8 +212,7 @@ class ProgramBuilder {
             step.args.push_back(temps[param.index]);
             break;
         }
-      const std::string where = to_string(f_.location(op));
-      step.label = lowered.kernel.name + (where.empty() ? "" : " (" + where + ")");
+      step.label = with_place(lowered.kernel.name, where);
       lowered.kernel.cost = std::ceil(lowered.kernel.cost);  // an estimate: digits after the point only disturb the reader
       add_step(std::move(step), std::move(lowered.kernel));
     }
@@ -197,7 +250,9 @@ class ProgramBuilder {
   const Target& target_;
   std::vector<BufferRef> places_;
   std::vector<bool> donated_;
-  std::vector<std::uint32_t> last_read_;
+  std::vector<OpId> order_;               // of the steps
+  std::vector<std::uint32_t> position_;   // in order_, by op
+  std::vector<std::uint32_t> last_read_;  // by argument
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
   Program program_;
@@ -209,6 +264,14 @@ bool writes(const Buffer& buffer) { return buffer.space == Space::out || buffer.
 
 Program lower_program(const Function& fused, const Target& target, const std::vector<bool>& donated) {
   return ProgramBuilder(fused, target, donated).run();
+}
+
+bool is_planned(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
+    return std::any_of(step.args.begin(), step.args.end(), [&](const BufferRef& ref) {
+      return ref.storage == Storage::arena && (ref.index >= program.plan.size() || program.plan[ref.index].place != ref);
+    });
+  });
 }
 
 void schedule(Program& program) {
@@ -245,11 +308,29 @@ void plan_memory(Program& program) {
     bool used = false;
   };
   std::vector<Life> lives(program.plan.size());
+  std::vector<std::int64_t> row_of_output(program.outputs.size(), -1), row_of_donor(program.inputs.size(), -1);
+  for (std::uint32_t v = 0; v < program.plan.size(); ++v) {
+    const BufferRef& place = program.plan[v].place;
+    if (place.storage != Storage::output) continue;
+    row_of_output[place.index] = v;
+    if (program.aliases[place.index] >= 0) row_of_donor[static_cast<std::size_t>(program.aliases[place.index])] = v;
+  }
+  const auto row_of = [&](const BufferRef& ref, const Buffer& buffer) -> std::int64_t {
+    switch (ref.storage) {
+      case Storage::arena: return ref.index;
+      case Storage::output: return row_of_output[ref.index];
+      case Storage::input: return writes(buffer) ? row_of_donor[ref.index] : -1;
+      case Storage::constant: break;
+    }
+    return -1;
+  };
   for (std::uint32_t s = 0; s < program.steps.size(); ++s)
-    for (const BufferRef& ref : program.steps[s].args) {
-      if (ref.storage != Storage::arena) continue;
-      Life& life = lives[ref.index];
-      PlannedValue& value = program.plan[ref.index];
+    for (std::size_t i = 0; i < program.steps[s].args.size(); ++i) {
+      const BufferRef& ref = program.steps[s].args[i];
+      const std::int64_t row = row_of(ref, program.kernels[program.steps[s].kernel].buffers[i]);
+      if (row < 0) continue;
+      Life& life = lives[static_cast<std::size_t>(row)];
+      PlannedValue& value = program.plan[static_cast<std::size_t>(row)];
       if (!life.used) {
         life = {program.steps[s].phase, program.steps[s].phase, true};
         value.first_step = s;
@@ -267,7 +348,7 @@ void plan_memory(Program& program) {
   std::vector<std::uint32_t> placed;  // by offset
   program.arena_bytes = 0;
   for (std::uint32_t v : by_size) {
-    if (!lives[v].used || size[v] == 0) continue;
+    if (program.plan[v].place.storage != Storage::arena || !lives[v].used || size[v] == 0) continue;
     std::int64_t at = 0;
     for (std::uint32_t other : placed) {
       if (lives[other].first > lives[v].last || lives[v].first > lives[other].last) continue;
@@ -280,7 +361,8 @@ void plan_memory(Program& program) {
                   v);
     program.arena_bytes = std::max(program.arena_bytes, at + size[v]);
   }
-  for (std::uint32_t v = 0; v < program.plan.size(); ++v) program.plan[v].place = {Storage::arena, 0, offset[v]};
+  for (std::uint32_t v = 0; v < program.plan.size(); ++v)
+    if (program.plan[v].place.storage == Storage::arena) program.plan[v].place = {Storage::arena, 0, offset[v]};
   for (Step& step : program.steps)
     for (BufferRef& ref : step.args)
       if (ref.storage == Storage::arena) ref = {Storage::arena, 0, offset[ref.index]};

@@ -46,7 +46,9 @@ void run_lowering_pass(const std::string& pass, tools::Unit& unit, const Request
   }
   if (!unit.program) throw burin::Error(fmt::format("{} takes a program, found a function: run lower before it", pass));
   if (pass == "schedule") passes::schedule(*unit.program);
-  if (pass == "plan_memory") passes::plan_memory(*unit.program);
+  if (pass != "plan_memory") return;
+  if (passes::is_planned(*unit.program)) throw burin::Error("plan_memory takes a program that lower has just made; this one is planned");
+  passes::plan_memory(*unit.program);
 }
 
 void run_one(const std::string& pass, tools::Unit& unit, const Request& request) {
