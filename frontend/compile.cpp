@@ -154,8 +154,6 @@ class Machine final : public CompiledFunction {
     executable_ = make_executable(*program_, target_, options_.num_threads);
     aliases_ = program_->aliases;
     in_place_ = outputs_written_after_checks(*program_);
-    const int threads = options_.num_threads > 0 ? options_.num_threads : runtime::default_num_threads();
-    held_bytes_ = executable_->held_bytes(threads);
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
     runtime::RunOptions run_options;
@@ -184,6 +182,10 @@ class Machine final : public CompiledFunction {
   }
 
  private:
+  CallMemory working_memory() const override {
+    const runtime::Held held = executable_->held(options_.num_threads);
+    return {.arena = held.arena, .scratch = held.scratch, .threads = held.threads};
+  }
   std::unique_ptr<runtime::Executable> executable_;
 };
 #endif
@@ -220,11 +222,17 @@ const ir::Program& CompiledFunction::program() const {
 
 std::string CompiledFunction::profile(int) const { fail(Msg::not_machine_code); }
 
-std::int64_t CompiledFunction::peak_bytes() const {
-  std::int64_t bytes = held_bytes_ > 0 ? held_bytes_ : program().arena_bytes;
+CallMemory CompiledFunction::working_memory() const {
+  std::int64_t scratch = 0;
+  for (const ir::Kernel& kernel : program().kernels) scratch = std::max(scratch, kernel.scratch_bytes());
+  return {.arena = program().arena_bytes, .scratch = scratch};
+}
+
+CallMemory CompiledFunction::memory() const {
+  CallMemory memory = working_memory();
   for (std::size_t i = 0; i < aliases_.size(); ++i)
-    if (aliases_[i] < 0) bytes += program().outputs[i].bytes();
-  return bytes;
+    if (!writes_in_place(i)) memory.results += program().outputs[i].bytes();
+  return memory;
 }
 
 std::string CompiledFunction::llvm() const { return program_llvm(program(), target_); }

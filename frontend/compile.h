@@ -41,6 +41,16 @@ struct CompileOptions {
 enum class Backend : std::uint8_t { machine, interpreter, evaluator };
 Backend chosen_backend();
 
+/// What one call holds besides its arguments, in bytes: exactly what it asks of the allocator. Not counted: what the program owns
+/// between calls (constants, code), and lists of pointers.
+struct CallMemory {
+  std::int64_t arena = 0;
+  std::int64_t scratch = 0;  // of all threads: packing panels, spilled rows, partial sums of a task
+  int threads = 1;
+  std::int64_t results = 0;  // but those in the memory of donated arguments
+  std::int64_t total() const { return arena + scratch + results; }
+};
+
 /// A compiled program. Immutable; run concurrently as you like.
 class CompiledFunction {
  public:
@@ -53,20 +63,24 @@ class CompiledFunction {
   const CompileOptions& options() const { return options_; }
   /// Output i may be written over input aliases()[i]; -1: none.
   const std::vector<std::int32_t>& aliases() const { return aliases_; }
-  /// Whether output i may be written over its input although a call may fail: only when no index can be found out of range
-  /// in the phase of the first write or later.
-  bool may_write_in_place(std::size_t i) const { return in_place_[i]; }
+  /// Whether output i is written over its input if nobody else holds that. Not when a call may still fail then: when an index
+  /// can be found out of range in the phase of the first write or later.
+  bool writes_in_place(std::size_t i) const { return aliases_[i] >= 0 && in_place_[i]; }
   /// Inputs and outputs by pointer, as in runtime::Executable.
   virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) const = 0;
   /// A table of the steps' times; an error unless it is machine code.
   virtual std::string profile(int runs) const;
-  /// Arena, scratch and results of one call.
-  std::int64_t peak_bytes() const;
+  /// Of a call as things stand (the number of threads may have no limit but the process's), donated arguments held by
+  /// nobody else. Fails under the evaluator, which allocates as it goes.
+  CallMemory memory() const;
   /// Optimised LLVM IR and assembly of the kernels; an error in a build without LLVM.
   std::string llvm() const;
   std::string assembly() const;
 
  protected:
+  /// Arena, scratch and threads.
+  virtual CallMemory working_memory() const;
+
   CompiledFunction(ir::Function traced, CompileOptions options)
       : traced_(std::move(traced)), options_(std::move(options)) {}
   ir::Function traced_;
@@ -75,7 +89,6 @@ class CompiledFunction {
   std::shared_ptr<const ir::Program> program_;
   std::vector<std::int32_t> aliases_;
   std::vector<bool> in_place_;
-  std::int64_t held_bytes_ = 0;
 };
 
 /// The compiled form of f, from the cache that the whole process shares when it was compiled before.

@@ -37,7 +37,7 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
       BURIN_CHECK(j < arguments.size() && donated[j], "only a donated argument is written in place");
       const auto& node = Access::node(*arguments[j]);
       const bool sole_owner = node.use_count() == 1 && node->buffer && node->buffer.use_count() == 1;
-      if (sole_owner && f.may_write_in_place(i)) {
+      if (sole_owner && f.writes_in_place(i)) {
         buffer = node->buffer;
         taken.push_back(j);
       } else {
@@ -59,21 +59,6 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
     node.note = place_text(where);
   }
   return results;
-}
-
-std::string memory_text(const ir::Program& program) {
-  std::string text = fmt::format("arena {} bytes, outputs {} bytes\n", program.arena_bytes, [&] {
-    std::int64_t bytes = 0;
-    for (std::size_t i = 0; i < program.outputs.size(); ++i)
-      if (program.aliases[i] < 0) bytes += program.outputs[i].bytes();
-    return bytes;
-  }());
-  static constexpr std::string_view storages[] = {"input", "output", "arena", "constant"};
-  for (const ir::PlannedValue& value : program.plan)
-    text += fmt::format("{:>12} bytes  steps {:>4}..{:<4} {} {} + {}  {} {}\n", value.type.bytes(), value.first_step,
-                        value.last_step, storages[static_cast<int>(value.place.storage)], value.place.index,
-                        value.place.offset, to_string(value.type), value.name);
-  return text;
 }
 
 }  // namespace detail
@@ -103,11 +88,14 @@ std::string Compiled::kernels() const {
   return text;
 }
 
-std::string Compiled::memory() const { return detail::memory_text(state_->compiled->program()); }
+std::string Compiled::memory() const {
+  const detail::CallMemory memory = state_->compiled->memory();
+  return detail::memory_text(state_->compiled->program(), &memory);
+}
 
 std::int64_t Compiled::num_kernels() const { return static_cast<std::int64_t>(state_->compiled->program().kernels.size()); }
 std::int64_t Compiled::num_steps() const { return static_cast<std::int64_t>(state_->compiled->program().steps.size()); }
-std::int64_t Compiled::peak_bytes() const { return state_->compiled->peak_bytes(); }
+std::int64_t Compiled::peak_bytes() const { return state_->compiled->memory().total(); }
 std::string Compiled::profile(int runs) const { return state_->compiled->profile(runs); }
 std::string Compiled::llvm() const { return state_->compiled->llvm(); }
 std::string Compiled::assembly() const { return state_->compiled->assembly(); }

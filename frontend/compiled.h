@@ -25,8 +25,9 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
                                  const std::source_location& where);
 
-/// The memory plan: one line per value, for people.
-std::string memory_text(const ir::Program& program);
+/// The memory plan for people: what a call holds (`call`, when it is known), the line of each value, and the scratch of the
+/// kernels.
+std::string memory_text(const ir::Program& program, const CallMemory* call = nullptr);
 
 }  // namespace detail
 }  // namespace burin

@@ -69,7 +69,8 @@ void Dump::finish(const CompiledFunction& compiled) {
   write("timings.txt", timings_);
   if (!compiled.has_program()) return;
   write("program.txt", print(compiled.program()));
-  write("memory.txt", memory_text(compiled.program()));
+  const CallMemory memory = compiled.memory();
+  write("memory.txt", memory_text(compiled.program(), &memory));
   if (chosen_backend() != Backend::machine) return;
   write("kernels.ll", compiled.llvm());
   write("kernels.s", compiled.assembly());

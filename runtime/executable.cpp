@@ -161,8 +161,8 @@ struct Executable::Impl {
     return num_threads > 0 ? num_threads : default_num_threads();
   }
 
-  std::int64_t workspace_bytes(int threads) const {
-    return round_up(table.arena_bytes, alignment) + threads * scratch_stride;
+  Held workspace_bytes(int threads) const {
+    return {round_up(table.arena_bytes, alignment), threads * scratch_stride, threads};
   }
 
   /// No more threads than any phase has pieces.
@@ -170,7 +170,7 @@ struct Executable::Impl {
 
   std::unique_ptr<Workspace> make_workspace(int threads) const {
     auto workspace = std::make_unique<Workspace>();
-    workspace->memory = Buffer::allocate(workspace_bytes(threads));
+    workspace->memory = Buffer::allocate(workspace_bytes(threads).bytes());
     workspace->threads = threads;
     workspace->args.resize(table.args.size());
     for (std::size_t i = 0; i < table.args.size(); ++i) {
@@ -337,7 +337,7 @@ void Executable::run(std::span<const void* const> inputs, std::span<void* const>
 
 const StepTable& Executable::table() const { return impl_->table; }
 
-std::int64_t Executable::held_bytes(int num_threads) const {
+Held Executable::held(int num_threads) const {
   return impl_->workspace_bytes(impl_->useful_threads(impl_->resolve_threads(num_threads)));
 }
 

@@ -49,6 +49,13 @@ struct RunOptions {
   Profile* profile = nullptr;  // when given, receives the steps' times, and steps run one after another
 };
 
+/// What one call asks of the allocator, in one block.
+struct Held {
+  std::int64_t arena = 0, scratch = 0;  // bytes; the scratch of all threads
+  int threads = 1;                      // that the call can employ: as many as allowed, but no more than any phase has pieces
+  std::int64_t bytes() const { return arena + scratch; }
+};
+
 class Executable {
  public:
   explicit Executable(StepTable table);
@@ -64,9 +71,8 @@ class Executable {
   void run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
   const StepTable& table() const;
-  /// Bytes that one call holds beside inputs and outputs: arena and scratch for that many threads (0: the default).
-  /// Exactly what a call asks of the allocator, in one block.
-  std::int64_t held_bytes(int num_threads) const;
+  /// What a call with that many threads (0: the default) holds beside inputs and outputs, to the byte.
+  Held held(int num_threads) const;
   /// Gives the arenas kept from earlier calls back to the allocator.
   void release_arenas() const;
 

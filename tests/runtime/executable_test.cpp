@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "runtime/profile.h"
 #include "runtime/thread_pool.h"
-#include "tests/runtime/counting.h"
+#include "tests/support/counting.h"
 
 namespace burin::runtime {
 namespace {
@@ -330,15 +330,15 @@ TEST(Executable, HoldsWhatItSays) {
   const std::vector<std::int32_t> in = iota(1001);
   std::vector<std::int32_t> out(1001);
   for (int t : {1, 8}) {
-    CountingAllocator counted;
+    test::CountingAllocator counted;
     const Executable executable(table);
-    EXPECT_EQ(executable.held_bytes(t), 8064 + 320 * t);
+    EXPECT_EQ(executable.held(t).bytes(), 8064 + 320 * t);
     run(executable, {in.data()}, {out.data()}, threads(t));
-    EXPECT_EQ(counted.peak, executable.held_bytes(t));
+    EXPECT_EQ(counted.peak, executable.held(t).bytes());
     run(executable, {in.data()}, {out.data()}, threads(1));
     EXPECT_EQ(counted.calls, 1) << "the arena was not used again";
     run(executable, {in.data()}, {out.data()}, threads(9));
-    EXPECT_EQ(counted.peak, executable.held_bytes(9)) << "the smaller arena was held beside the larger one";
+    EXPECT_EQ(counted.peak, executable.held(9).bytes()) << "the smaller arena was held beside the larger one";
     executable.release_arenas();
     EXPECT_EQ(counted.held, 0);
   }
@@ -349,7 +349,7 @@ TEST(Executable, FailsWithoutMemoryBeforeTheFirstStep) {
   const std::vector<std::int32_t> in = iota(8);
   std::vector<std::int32_t> out(8, -7);
   {
-    CountingAllocator counted;
+    test::CountingAllocator counted;
     counted.fail = true;
     EXPECT_THROW(run(executable, {in.data()}, {out.data()}), Error);
     EXPECT_EQ(std::count(out.begin(), out.end(), -7), 8);
@@ -367,10 +367,10 @@ TEST(Executable, AllocatesNothingInTheSteadyState) {
   const std::array<const void*, 1> inputs{in.data()};
   const std::array<void*, 1> outputs{out.data()};
   for (int t : {4, 1, 2}) executable.run(inputs, outputs, threads(t));
-  CountingAllocator counted;
-  const std::int64_t before = calls_of_new();
+  test::CountingAllocator counted;
+  const std::int64_t before = test::calls_of_new();
   for (int repeat = 0; repeat < 100; ++repeat) executable.run(inputs, outputs, threads(1 + repeat % 4));
-  EXPECT_EQ(calls_of_new(), before);
+  EXPECT_EQ(test::calls_of_new(), before);
   EXPECT_EQ(counted.calls, 0);
 }
 

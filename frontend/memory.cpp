@@ -1,0 +1,89 @@
+// The memory plan as text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "frontend/compiled.h"
+
+namespace burin::detail {
+namespace {
+
+struct Phases {
+  std::uint32_t first, last;
+};
+
+Phases life(const ir::Program& program, const ir::PlannedValue& value) {
+  if (program.steps.empty()) return {0, 0};
+  const auto phase = [&](std::uint32_t step) { return program.steps[std::min<std::size_t>(step, program.steps.size() - 1)].phase; };
+  return {phase(value.first_step), phase(value.last_step)};
+}
+
+// The phase in which most bytes of the arena are taken, and how many.
+std::pair<std::uint32_t, std::int64_t> fullest_phase(const ir::Program& program) {
+  const std::uint32_t phases = program.steps.empty() ? 0 : program.steps.back().phase + 1;
+  std::vector<std::int64_t> change(phases + 1, 0);
+  for (const ir::PlannedValue& value : program.plan) {
+    if (value.place.storage != ir::Storage::arena) continue;
+    const auto [first, last] = life(program, value);
+    change[first] += value.type.bytes();
+    if (last + 1 < change.size()) change[last + 1] -= value.type.bytes();
+  }
+  std::uint32_t fullest = 0;
+  std::int64_t bytes = 0, most = 0;
+  for (std::uint32_t phase = 0; phase < phases; ++phase) {
+    bytes += change[phase];
+    if (bytes <= most) continue;
+    most = bytes;
+    fullest = phase;
+  }
+  return {fullest, most};
+}
+
+std::string place_text(const ir::Program& program, const ir::PlannedValue& value) {
+  const std::uint32_t index = value.place.index;
+  if (value.place.storage != ir::Storage::output) return fmt::format("arena + {}", value.place.offset);
+  if (program.aliases[index] < 0) return fmt::format("out{}", index);
+  return fmt::format("out{} = in{}", index, program.aliases[index]);
+}
+
+}  // namespace
+
+std::string memory_text(const ir::Program& program, const CallMemory* call) {
+  std::int64_t results = 0, scratch = 0;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i)
+    if (program.aliases[i] < 0) results += program.outputs[i].bytes();
+  for (const ir::Kernel& kernel : program.kernels) scratch = std::max(scratch, kernel.scratch_bytes());
+  const auto [fullest, most] = fullest_phase(program);
+
+  std::string text;
+  if (call)
+    text = fmt::format("a call holds {} bytes besides its arguments: arena {}, scratch of {} thread{} {}, results {}\n", call->total(),
+                       call->arena, call->threads, call->threads == 1 ? "" : "s", call->scratch, call->results);
+  else
+    text = fmt::format("arena {} bytes, results {} bytes, scratch {} bytes a thread\n", program.arena_bytes, results, scratch);
+  if (most > 0)
+    text += fmt::format("the arena is fullest in phase {}: {} bytes, of the values marked *\n", fullest, most);
+  std::size_t width = 5;
+  for (const ir::PlannedValue& value : program.plan) width = std::max(width, place_text(program, value).size());
+  text += fmt::format("{:>14}  {:>11}  {:{}}  value\n", "bytes", "steps", "place", width);
+  for (const ir::PlannedValue& value : program.plan) {
+    const auto [first, last] = life(program, value);
+    const bool marked = value.place.storage == ir::Storage::arena && most > 0 && first <= fullest && fullest <= last;
+    text += fmt::format("{:>14}{} {:>5}..{:<4}  {:{}}  {}  {}\n", value.type.bytes(), marked ? '*' : ' ', value.first_step,
+                        value.last_step, place_text(program, value), width, to_string(value.type), value.name);
+  }
+  for (std::size_t k = 0; k < program.kernels.size(); ++k) {
+    const ir::Kernel& kernel = program.kernels[k];
+    if (kernel.scratch_bytes() == 0) continue;
+    const auto step = std::find_if(program.steps.begin(), program.steps.end(), [&](const ir::Step& s) { return s.kernel == k; });
+    text += fmt::format("{:>14}  scratch of a thread in {}:", kernel.scratch_bytes(),
+                        step == program.steps.end() || step->label.empty() ? kernel.name : step->label);
+    for (const ir::Buffer& buffer : kernel.buffers)
+      if (buffer.space == ir::Space::scratch) text += fmt::format(" {} {}[{}]", buffer.name, name(buffer.dtype), buffer.span());
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace burin::detail
