@@ -36,7 +36,10 @@ std::uint16_t round_to(double value, int mantissa, int exponent) {
 
 }  // namespace
 
-std::uint16_t bfloat16_bits(double value) { return round_to(value, 7, 8); }
+std::uint16_t bfloat16_bits(double value) {
+  if (value != value) return static_cast<std::uint16_t>(std::bit_cast<std::uint64_t>(value) >> 63 << 15 | 0x7fc0);
+  return round_to(value, 7, 8);
+}
 std::uint16_t float16_bits(double value) { return round_to(value, 10, 5); }
 
 float bfloat16_value(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }

@@ -71,7 +71,8 @@ llvm::Value* round_to_half(llvm::IRBuilderBase& b, llvm::Value* x, DType half) {
   llvm::Value* bits = b.CreateBitCast(x, integer);
   llvm::Value* lowest_kept = b.CreateAnd(b.CreateLShr(bits, 16), llvm::ConstantInt::get(integer, 1));
   llvm::Value* rounded = b.CreateAdd(bits, b.CreateAdd(lowest_kept, llvm::ConstantInt::get(integer, 0x7fff)));
-  llvm::Value* quiet = b.CreateOr(bits, llvm::ConstantInt::get(integer, 0x00400000));
+  llvm::Value* sign = b.CreateAnd(bits, llvm::ConstantInt::get(integer, 0x80000000));
+  llvm::Value* quiet = b.CreateOr(sign, llvm::ConstantInt::get(integer, 0x7fc00000));
   llvm::Value* either = b.CreateSelect(b.CreateFCmpUNO(x, x), quiet, rounded);
   return b.CreateBitCast(b.CreateAnd(either, llvm::ConstantInt::get(integer, 0xffff0000)), x->getType());
 }

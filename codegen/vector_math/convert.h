@@ -1,5 +1,5 @@
 // Conversions between f32, f64 and the half types that hardware and LLVM do not do as Burin means them: rounding to
-// nearest even exactly once, NaN kept and made quiet, denormals kept (hardware f32 -> bf16 flushes them).
+// nearest even exactly once, NaN made the quiet one of its sign, denormals kept (hardware f32 -> bf16 flushes them).
 #pragma once
 #include "codegen/vector_math/machine.h"
 
@@ -11,7 +11,7 @@ typename M::I bf16_bits(M& m, typename M::F x) {
   static_assert(M::width == 32);
   auto bits = m.bits(x), high = bits >> 16;
   auto rounded = (bits + (m.i(0x7fff) + (high & m.i(1)))) >> 16;
-  return m.select(m.is_nan(x), high | m.i(0x40), rounded);
+  return m.select(m.is_nan(x), (high & m.i(0x8000)) | m.i(0x7fc0), rounded);
 }
 
 /// The value of a bfloat16 given in the low 16 bits of an otherwise zero integer.

@@ -14,7 +14,7 @@ namespace burin::codegen {
 /// Scalar and vector code give the same bits. The target needs AVX2 and FMA at least.
 llvm::Value* emit_math(llvm::IRBuilderBase& builder, MathFn fn, llvm::Value* x, llvm::Value* y = nullptr);
 
-/// float or double (or vectors) -> i16 holding the bfloat16, rounded once to nearest even; NaN stays NaN, quiet.
+/// float or double (or vectors) -> i16 holding the bfloat16, rounded once to nearest even; NaN is the quiet one of its sign.
 llvm::Value* emit_to_bf16(llvm::IRBuilderBase& builder, llvm::Value* x);
 /// i16 (or a vector) holding bfloat16 -> float, exactly.
 llvm::Value* emit_from_bf16(llvm::IRBuilderBase& builder, llvm::Value* bits);

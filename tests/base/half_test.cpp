@@ -90,6 +90,13 @@ TEST_P(Half, KeepsInfinitiesAndQuietNans) {
   EXPECT_TRUE(nan & (1 << (GetParam().mantissa_bits - 1))) << "quiet bit";
 }
 
+TEST(Half, NanInBfloat16KeepsItsSignAlone) {
+  for (std::uint64_t payload : {std::uint64_t{1}, std::uint64_t{1} << 51, (std::uint64_t{1} << 52) - 1}) {
+    EXPECT_EQ(bfloat16_bits(std::bit_cast<double>(0x7ff0000000000000 | payload)), 0x7fc0);
+    EXPECT_EQ(bfloat16_bits(std::bit_cast<double>(0xfff0000000000000 | payload)), 0xffc0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, Half, testing::ValuesIn(formats), [](const auto& info) { return info.param.name; });
 
 }  // namespace

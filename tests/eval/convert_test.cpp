@@ -136,7 +136,7 @@ TEST(EvalConvert, NanKeepsItsSignAndBecomesQuiet) {
   const Literal y = apply<Op::bitcast>({apply<Op::convert>({x}, {.dtype = bf16})}, {.dtype = u16});
   EXPECT_EQ(y.int_at(0), 0x7fc0);
   EXPECT_EQ(y.int_at(1), 0xffc0);
-  for (std::int64_t i : {2, 3}) EXPECT_EQ(y.int_at(i) & 0xffc0, 0x7fc0);
+  for (std::int64_t i : {2, 3}) EXPECT_EQ(y.int_at(i), 0x7fc0);
   EXPECT_EQ(y.int_at(4), 0x7f80);
 }
 
