@@ -22,8 +22,7 @@ std::int64_t index_at(const Literal& indices, std::int64_t i) {
 }
 
 [[noreturn]] void fail_index(const Operands& in, std::int64_t index, std::size_t axis, std::int64_t window) {
-  if (window == 1) in.fail(Msg::index_out_of_range, name(in.op), index, axis, to_string(in[0].type()));
-  in.fail(Msg::window_out_of_range, name(in.op), window, index, axis, to_string(in[0].type()));
+  in.fail(Msg::index_out_of_range, name(in.op), index, axis, to_string(in[0].type()), in[0].shape()[axis] - window);
 }
 
 // The dimension numbers that gather and scatter share. `windows` is gather's result or scatter's updates: some of its

@@ -137,7 +137,8 @@ struct Stmt {
   std::vector<Affine> a_indices{}, b_indices{};
 };
 
-/// Where an out-of-range index is reported: "take: index {index} is out of range for axis 0 of f32[32,64] (model.cpp:42)".
+/// Where an out-of-range index is reported: "gather: index {index} is out of range for axis 0 of f32[32,64]: expected 0 to
+/// 31 (model.cpp:42)".
 struct Site {
   std::string message;  // with {index} and {extent} as placeholders
 };

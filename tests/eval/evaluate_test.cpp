@@ -98,7 +98,7 @@ TEST(EvaluateFunction, ErrorsNameThePlace) {
   EXPECT_EQ(error_of([&] {
               evaluate(f, std::vector{values(f32, "1 2 3"), values(i32, "4")});
             }),
-            "gather: index 4 is out of range for axis 0 of f32[3] (model.cpp:42, in take, in block0)");
+            "gather: index 4 is out of range for axis 0 of f32[3]: expected 0 to 2 (model.cpp:42, in take, in block0)");
 }
 
 }  // namespace

@@ -65,15 +65,15 @@ TEST(EvalGather, ClipsOrReports) {
   EXPECT_EQ(text(take(x, values(u64, "0xffffffffffffffff 0x8000000000000000"), IndexMode::clip)), "3 3");
   EXPECT_EQ(text(take(x, values(i64, "-9223372036854775808 9223372036854775807"), IndexMode::clip)), "1 3");
   EXPECT_EQ(error_of([&] { take(x, values(i32, "0 5"), IndexMode::error, "model.cpp:42, in take"); }),
-            "gather: index 5 is out of range for axis 0 of f32[3] (model.cpp:42, in take)");
+            "gather: index 5 is out of range for axis 0 of f32[3]: expected 0 to 2 (model.cpp:42, in take)");
   EXPECT_EQ(error_of([&] { take(x, values(i8, "-1"), IndexMode::error); }),
-            "gather: index -1 is out of range for axis 0 of f32[3]");
+            "gather: index -1 is out of range for axis 0 of f32[3]: expected 0 to 2");
   const attrs::gather pairs{
       .offset_dims = {1}, .start_index_map = {0}, .index_vector_dim = 1, .slice_sizes = {2}, .mode = IndexMode::error};
   EXPECT_EQ(error_of([&] {
               apply<Op::gather>({x, values(i32, "2")}, pairs);
             }),
-            "gather: a window of 2 at index 2 does not fit axis 0 of f32[3]");
+            "gather: index 2 is out of range for axis 0 of f32[3]: expected 0 to 1");
 }
 
 TEST(EvalGather, AlongAnAxisByBatching) {
@@ -128,7 +128,7 @@ TEST(EvalScatter, OutOfBoundsIsDroppedOrReported) {
   EXPECT_EQ(text(scatter(x, values(i32, "-1 1 3"), updates, Combine::add)), "1 22 3");
   EXPECT_EQ(text(scatter(x, values(u64, "0xffffffffffffffff 1 3"), updates, Combine::set)), "1 20 3");
   EXPECT_EQ(error_of([&] { scatter(x, values(i32, "0 1 3"), updates, Combine::add, IndexMode::error, "a.cpp:7"); }),
-            "scatter: index 3 is out of range for axis 0 of f32[3] (a.cpp:7)");
+            "scatter: index 3 is out of range for axis 0 of f32[3]: expected 0 to 2 (a.cpp:7)");
   // A window partly outside is dropped whole.
   const attrs::scatter windows{.update_window_dims = {1},
                                .scatter_dims_to_operand_dims = {0},
@@ -142,7 +142,7 @@ TEST(EvalScatter, OutOfBoundsIsDroppedOrReported) {
   EXPECT_EQ(error_of([&] {
               apply<Op::scatter>({values(f32, "0 0 0"), values(i32, "0 1 2"), two}, strict);
             }),
-            "scatter: a window of 2 at index 2 does not fit axis 0 of f32[3]");
+            "scatter: index 2 is out of range for axis 0 of f32[3]: expected 0 to 1");
 }
 
 TEST(EvalScatter, RepeatedIndicesAddUp) {

@@ -42,7 +42,7 @@ TEST(AutodiffIndex, ClippedRowsGoWhereTheyWereRead) {
 
 TEST(AutodiffIndex, ErrorModeReportsOnTheWayForward) {
   EXPECT_EQ(error_of([] { gradients(take(""), {rows, values(i32, "3 0 0 0"), ones}); }),
-            "gather: index 3 is out of range for axis 0 of f64[3,2] (<text>:1)");
+            "gather: index 3 is out of range for axis 0 of f64[3,2]: expected 0 to 2 (<text>:1)");
 }
 
 TEST(AutodiffIndex, ScatterAddGivesItsUpdatesWhatTheyAddedTo) {
