@@ -81,6 +81,35 @@ Tensor spread(const Tensor& t, DType dtype, const Shape& shape, const std::sourc
   return broadcast_to({as_dtype(t, dtype), where}, shape);
 }
 
+// Smallest and largest value of an integer dtype; of u64 the largest that a number of C++ holds.
+std::int64_t lowest(DType d) {
+  if (!is_signed_int(d)) return 0;
+  return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * size_of(d));
+}
+std::int64_t highest(DType d) {
+  const std::size_t bits = 8 * size_of(d) - (is_signed_int(d) ? 1 : 0);
+  return bits >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
+}
+
+// An integer bound moved into `dtype`, and whether it lay above: one past the largest value is a bound that people mean.
+struct Bound {
+  Tensor value, above;
+};
+Bound bound(const Tensor& t, DType dtype, const Shape& shape, const std::source_location& where) {
+  if (const auto& node = detail::Access::node(t); node->kind == detail::Node::Kind::number && node->integral) {
+    const std::int64_t inside = std::clamp(node->integer, lowest(dtype), highest(dtype));
+    return {spread(inside, dtype, shape, where), constant(ir::Type{DType::bool_, shape}, node->integer > inside ? 1 : 0)};
+  }
+  const DType from = t.dtype();
+  Tensor inside = t, above = constant(ir::Type{DType::bool_, shape}, 0);
+  if (is_int(from) && (highest(from) > highest(dtype) || (from == DType::u64 && dtype != from))) {
+    above = spread(t > highest(dtype), DType::bool_, shape, where);
+    inside = minimum(inside, highest(dtype));
+  }
+  if (is_int(from) && lowest(from) < lowest(dtype)) inside = maximum(inside, lowest(dtype));
+  return {spread(inside, dtype, shape, where), above};
+}
+
 // Random mantissa bits under the exponent of 1, then shifted and scaled. `exact`: the scaling does not round.
 Tensor raw_uniform(const Tensor& key, const Shape& shape, const Tensor& low, const Tensor& high, DType dtype,
                    bool exact = true) {
@@ -233,10 +262,13 @@ Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Ope
   };
   const DType u = unsigned_of(dtype);
   const Tensor higher = raw_bits(half(0), shape, u), lower = raw_bits(half(1), shape, u);
-  const Tensor from = spread(low.tensor, dtype, shape, where), to = spread(high.tensor, dtype, shape, where);
+  const Tensor from = bound(low.tensor, dtype, shape, where).value;
+  const auto [to, above] = bound(high.tensor, dtype, shape, where);
   const ir::Type type{u, shape};
-  Tensor span = as_dtype(emit(Op::sub, {to, from}), u);
-  span = emit(Op::select, {emit(Op::le, {to, from}), constant(type, 1), span});
+  const Tensor nothing = emit(Op::le, {to, from}), width = as_dtype(emit(Op::sub, {to, from}), u);
+  // A bound above the dtype stands one past its largest value. The width of all values wraps to 0, and x rem 0 is x.
+  Tensor span = emit(Op::select, {above, emit(Op::add, {width, constant(type, 1)}), width});
+  span = emit(Op::select, {nothing, constant(type, 1), span});
   // Twice as many random bits as the dtype has keep the bias small: (higher * 2^bits + lower) mod span.
   Tensor multiplier = emit(Op::rem, {constant(type, std::ldexp(1.0, static_cast<int>(4 * size_of(u)))), span});
   multiplier = emit(Op::rem, {emit(Op::mul, {multiplier, multiplier}), span});

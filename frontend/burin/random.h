@@ -78,7 +78,7 @@ Tensor normal(const Key& key, const Shape& shape = {}, DType dtype = f32, Where 
 Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const Shape& shape = {},
                         DType dtype = f32, Where where = Where::current());
 Tensor bernoulli(const Key& key, const Operand& p = 0.5, const Shape& shape = {}, Where where = Where::current());
-/// Whole numbers in [low, high).
+/// Whole numbers in [low, high). Bounds outside the dtype are moved to its edge: randint(key, shape, 0, 256, u8).
 Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype = i32,
                Where where = Where::current());
 Tensor gumbel(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
