@@ -10,8 +10,8 @@ Tensor gelu(const Operand& x, Gelu form) {
   library_function in("gelu", x.where);
   const Tensor& t = x.tensor;
   if (form == Gelu::erf) return 0.5 * t * erfc(-t * std::sqrt(0.5));
-  // tanh is 1 up to rounding where the cube would overflow.
-  const Tensor c = clip(t, -1e4, 1e4);
+  // From 10 on tanh is 1 in every dtype, and the square of a larger number may overflow: its derivative would be 0 * inf.
+  const Tensor c = clip(t, -10, 10);
   const Tensor inner = std::sqrt(2 / 3.14159265358979323846) * (c + 0.044715 * (c * c * c));
   return t * (0.5 * (1.0 + tanh(inner)));
 }
