@@ -40,6 +40,7 @@ struct AttentionOptions {
   std::optional<std::int64_t> offset = {};
 };
 /// softmax(q k^T * scale) v. q is [..., Tq, H, D] and k, v are [..., Tk, H, D] as in jax.nn.dot_product_attention.
+/// k and v may have fewer heads, a divisor of q's: query head h then reads head h / (query heads / key heads).
 /// `mask` (bool, broadcast to [..., H, Tq, Tk]) keeps what is true. A query that sees no key gives zeros.
 Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
                  const std::optional<Tensor>& mask = {});

@@ -44,10 +44,14 @@ Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const Atten
   if (rank < 3 || keys.rank() != rank || values.rank() != rank || values[rank - 3] != keys[rank - 3] ||
       keys[rank - 1] != shape[rank - 1])
     fail_at(detail::where_text(q.where), Msg::attention_shapes, to_string(shape), to_string(keys), to_string(values));
-  const std::int64_t queries = shape[rank - 3], seen = keys[rank - 3];
+  const std::int64_t queries = shape[rank - 3], seen = keys[rank - 3], heads = shape[rank - 2], shared = keys[rank - 2];
+  if (values[rank - 2] != shared || (shared != heads && (shared == 0 || heads % shared != 0)))
+    fail_at(detail::where_text(q.where), Msg::attention_heads, heads, shared, values[rank - 2]);
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(shape[rank - 1]));
   // [..., H, Tq, Tk]; statistics of half types in f32.
-  const Tensor qh = q.tensor.swapaxes(-2, -3), kh = k.swapaxes(-2, -3), vh = v.swapaxes(-2, -3);
+  const auto for_each_query_head = [&](const Tensor& t) { return shared == heads ? t : repeat(t, heads / shared, -3); };
+  const Tensor qh = q.tensor.swapaxes(-2, -3), kh = for_each_query_head(k.swapaxes(-2, -3)),
+               vh = for_each_query_head(v.swapaxes(-2, -3));
   Tensor scores = matmul(qh, kh.swapaxes(-1, -2));
   if (is_half(scores.dtype())) scores = scores.astype(f32);
   scores = scores * scale;
