@@ -87,7 +87,9 @@ void fail_tree_mismatch(const char* function, const PathFlattening& a, const Pat
   std::size_t i = 0;
   while (i < n && a.entries[i].path == b.entries[i].path && a.entries[i].what == b.entries[i].what) ++i;
   const auto describe = [&](const PathFlattening& t) {
-    return i < t.entries.size() ? t.entries[i].what + " at `" + t.entries[i].path + "`" : std::string("nothing more");
+    if (i >= t.entries.size()) return std::string("nothing more");
+    const PathFlattening::Entry& e = t.entries[i];
+    return e.what + (e.path.empty() ? " at the top" : " at `" + e.path + "`");
   };
   fail_at(where_text(where), Msg::trees_differ, function, describe(a), which, describe(b));
 }
