@@ -103,10 +103,10 @@ std::vector<Case> all_cases() {
       {"RoundingNanToBf16KeepsItANan",
        main_of("%b: u32[5]",
                "  %x = bitcast %b {dtype = f32}\n  %h = convert %x {dtype = bf16}\n  %p = ne %h, %h\n"
-               "  %u = bitcast %h {dtype = u16}\n  %m = constant 65408 : u16[5]\n  %v = bit_and %u, %m",
-               "%p, %v"),
+               "  %u = bitcast %h {dtype = u16}",
+               "%p, %u"),
        {"0x7f800001 0xff800001 0x7fff8c22 0x7fffffff 0x7f800000"},
-       {"1 1 1 1 0", "0x7f80 0xff80 0x7f80 0x7f80 0x7f80"}},
+       {"1 1 1 1 0", "0x7fc0 0xffc0 0x7fc0 0x7fc0 0x7f80"}},
       // openxla/xla#41605
       {"ARoundTripThroughBf16Rounds",
        main_of("%x: f32[1]", "  %h = convert %x {dtype = bf16}\n  %y = convert %h {dtype = f32}", "%y"),
@@ -265,7 +265,7 @@ std::vector<Case> all_cases() {
        {"1 2 3", "5"},
        {},
        0,
-       "gather: index 5 is out of range for axis 0 of f32[3] (<text>:2)"},
+       "gather: index 5 is out of range for axis 0 of f32[3]: expected 0 to 2 (<text>:2)"},
       // jax-ml/jax#35896: indices keep their 64 bits
       {"WideIndexClips",
        main_of("%x: i32[3], %i: i64[2]", "  %y = gather %x, %i " + row_gather + ", mode = clip}", "%y"),
@@ -276,7 +276,7 @@ std::vector<Case> all_cases() {
        {"5 7 9", "4294967297"},
        {},
        0,
-       "gather: index 4294967297 is out of range for axis 0 of i32[3] (<text>:2)"},
+       "gather: index 4294967297 is out of range for axis 0 of i32[3]: expected 0 to 2 (<text>:2)"},
       {"WideIota",
        main_of(
            "",
