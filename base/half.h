@@ -1,5 +1,5 @@
-// The 16-bit floating types as storage. Arithmetic happens in float; conversion rounds to nearest even; NaN stays
-// NaN and becomes quiet: bfloat16 keeps its sign alone, as XLA does, float16 the high bits of its payload too, as x86 does.
+// The 16-bit floating types as storage. Arithmetic happens in float; conversion rounds to nearest even; NaN stays NaN and
+// becomes quiet: bfloat16 keeps its sign alone, as XLA does, float16 the high bits of its payload too, as x86 does.
 #pragma once
 #include <bit>
 #include <cstdint>
