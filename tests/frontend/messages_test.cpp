@@ -142,7 +142,7 @@ TEST(Messages, OfTreesNameTheLeaf) {
   EXPECT_MESSAGE(tree::unflatten(p, {v}), "tree::unflatten: expected 2 leaves, found 1");
   const std::vector<Params> one{p}, two{p, p};
   EXPECT_MESSAGE(tree::map([](Tensor a, Tensor) { return a; }, one, two),
-                 "tree::map: the trees differ: the first has 1 element at ``, tree 2 has 2 elements at ``");
+                 "tree::map: the trees differ: the first has 1 element at the top, tree 2 has 2 elements at the top");
 }
 
 TEST(Messages, OfGradients) {
