@@ -69,7 +69,7 @@ TEST(Gradients, OfIndicesPastTheEnd) {
   expect_values(jit(or_zero)(x, ids), {0});
   expect_values(jit(grad([&](Tensor t, Tensor i) { return or_zero(t, i).sum(); }))(x, ids), {0, 0, 0});
   for (const std::string& text : {error_text([&] { (void)jit(read(Mode::error))(x, ids); }),
-                                 error_text([&] { (void)jit(grad(total(Mode::error)))(x, ids); })})
+                                  error_text([&] { (void)jit(grad(total(Mode::error)))(x, ids); })})
     EXPECT_NE(text.find("index 5 is out of range for axis 0 of "), std::string::npos) << text;
 }
 
@@ -137,7 +137,8 @@ TEST(Gradients, OfBatchedClampedIndices) {
     expect_values(jit(f)(x, ids), {1});
     expect_values(jit([=](Tensor t, Tensor i, Tensor dt) {
                     return jvp([=](Tensor u) { return f(u, i); }, t, dt).second;
-                  })(x, ids, one), {1});
+                  })(x, ids, one),
+                  {1});
     expect_values(jit(grad([=](Tensor t, Tensor i) { return f(t, i).sum(); }))(x, ids), {1});
   };
   check(sliced);

@@ -28,9 +28,12 @@ TEST(JitCache, StaticValuesOfDifferentTypesAreDifferent) {
     const std::int64_t before = traces();
     for (int round = 0; round < 2; ++round)
       for (int which : order)
-        if (which == 0) check(f, 1, i32);
-        else if (which == 1) check(f, true, bool_);
-        else check(f, 1.0, f32);
+        if (which == 0)
+          check(f, 1, i32);
+        else if (which == 1)
+          check(f, true, bool_);
+        else
+          check(f, 1.0, f32);
     EXPECT_EQ(traces(), before + 3);
   }
 }
@@ -38,9 +41,7 @@ TEST(JitCache, StaticValuesOfDifferentTypesAreDifferent) {
 // ml-explore/mlx#2632: an absent argument is no part of the key, and the structure of the first result is used again.
 TEST(JitCache, AbsentArgumentsAreAnotherStructure) {
   using Maybe = std::optional<Tensor>;
-  const auto f = [](Tensor x, Maybe y) {
-    return y ? std::pair{Maybe(x), Maybe()} : std::pair{Maybe(x + 1), Maybe(x)};
-  };
+  const auto f = [](Tensor x, Maybe y) { return y ? std::pair{Maybe(x), Maybe()} : std::pair{Maybe(x + 1), Maybe(x)}; };
   const Tensor x = tensor({3.0});
   for (bool absent_first : {true, false}) {
     const auto g = jit(f);
@@ -76,7 +77,8 @@ TEST(JitCache, TreesDoNotDependOnTheOrderOfBuilding) {
   };
   EXPECT_EQ(mapped(std::map<std::string, std::vector<Tensor>>{{"a", {Tensor(9)}}}),
             "tree::map: the trees differ: the first has 2 elements at `a`, tree 2 has 1 element at `a`");
-  EXPECT_EQ(mapped(Tensor(9)), "tree::map: the trees differ: the first has 1 element at the top, tree 2 has a tensor at the top");
+  EXPECT_EQ(mapped(Tensor(9)),
+            "tree::map: the trees differ: the first has 1 element at the top, tree 2 has a tensor at the top");
 }
 
 struct Three {
@@ -93,16 +95,20 @@ TEST(Donation, ResultsInAnyOrderKeepWhatTheyRead) {
     expect_values(s.c, {3, 3, 3, 3});
     for (const Tensor& t : {y.a, y.b, y.c}) expect_values(t, {0, 0, 0, 0});
   };
-  const auto zeros_first = jit([](Three s) {
-    const Tensor y = s.a - s.a;
-    return std::pair{Three{y, y, y}, s};
-  }, {.donate = {0}});
+  const auto zeros_first = jit(
+      [](Three s) {
+        const Tensor y = s.a - s.a;
+        return std::pair{Three{y, y, y}, s};
+      },
+      {.donate = {0}});
   const auto [y1, s1] = zeros_first(state());
   check(s1, y1);
-  const auto state_first = jit([](Three s) {
-    const Tensor y = s.a - s.a;
-    return std::pair{s, Three{y, y, y}};
-  }, {.donate = {0}});
+  const auto state_first = jit(
+      [](Three s) {
+        const Tensor y = s.a - s.a;
+        return std::pair{s, Three{y, y, y}};
+      },
+      {.donate = {0}});
   const auto [s2, y2] = state_first(state());
   check(s2, y2);
   // Round about: each result overwrites what another still reads.

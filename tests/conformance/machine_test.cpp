@@ -1,4 +1,6 @@
 // The table through every pass, and its programs as machine code for each instruction set of this machine.
+#include "tests/support/machine.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,7 +9,6 @@
 #include "passes/pipeline.h"
 #include "tests/conformance/cases.h"
 #include "tests/support/literals.h"
-#include "tests/support/machine.h"
 #include "tests/support/values.h"
 
 namespace burin::conformance {

@@ -22,7 +22,8 @@ TEST(LayerNorm, OfRowsFarFromZero) {
   struct Row {
     double m, first, tolerance;
   };
-  for (const Row& r : {Row{0, -1.341641, 1e-5}, Row{100, -1.341528, 5e-3}, Row{1000, -1.341508, 0.1}, Row{10000, -1.331333, 0.4}})
+  for (const Row& r :
+       {Row{0, -1.341641, 1e-5}, Row{100, -1.341528, 5e-3}, Row{1000, -1.341508, 0.1}, Row{10000, -1.331333, 0.4}})
     EXPECT_NEAR(float(norm(tensor(row(r.m, 16)))[0]), r.first, r.tolerance) << r.m;
   // Rows that end inside a vector: the mean is rounded to f32, which shifts all by ulp(m) / deviation.
   for (int n : {1, 3, 17, 31})
@@ -48,7 +49,7 @@ TEST(LayerNorm, WithAScaleOfMoreRowsThanTheInput) {
   });
   expect_near(by_hand(x, gamma), expected, 1e-6);
   expect_near(jit([](Tensor t, Tensor g) { return g * (t - t.mean(0, keepdims)); })(tensor({{1.0, 3.0}, {3.0, 9.0}}),
-                                                                                  tensor({{1.0}, {2.0}})),
+                                                                                    tensor({{1.0}, {2.0}})),
               {-1, -3, 2, 6}, 1e-6);  // another axis
 }
 
@@ -69,7 +70,8 @@ TEST(Gelu, FarOut) {
         expect_values(compiled ? jit(slope)(x) : slope(x), slopes);
       };
       check(tensor({1e20, -1e20, 3e38, -3e38, 20.0, -20.0}),
-            {static_cast<float>(1e20), static_cast<float>(-1e20), static_cast<float>(3e38), static_cast<float>(-3e38), 20, -20});
+            {static_cast<float>(1e20), static_cast<float>(-1e20), static_cast<float>(3e38), static_cast<float>(-3e38),
+             20, -20});
       check(tensor({1e200, -1e200, 40.0, -40.0}, f64), {1e200, -1e200, 40, -40});
       check(tensor({60000.0, -60000.0, 300.0, -300.0, 30.0, -30.0}, f16), {60000, -60000, 300, -300, 30, -30});
       check(tensor({0x1p127, -0x1p127, 1024.0, -1024.0}, bf16), {0x1p127, -0x1p127, 1024, -1024});
@@ -137,9 +139,13 @@ TEST(CrossEntropy, LabelsOutOfRangeAndIgnored) {
   }
   // The mask comes before any look-up: -1 is ignored, no class.
   expect_near(compiled(logits, tensor({0, -1}), -1), {1.3862944}, 1e-6);
-  const auto clipped = jit([](Tensor l, Tensor t) { return take_along_axis(log_softmax(l), t[{all, newaxis}], -1, Mode::clip); });
+  const auto clipped = jit([](Tensor l, Tensor t) {
+    return take_along_axis(log_softmax(l), t[{all, newaxis}], -1, Mode::clip);
+  });
   expect_near(clipped(logits, tensor({4, 100})), {-1.3862944, -1.3862944}, 1e-6);
-  const auto filled = jit([](Tensor l, Tensor t) { return take_along_axis(log_softmax(l), t[{all, newaxis}], -1, Mode::fill); });
+  const auto filled = jit([](Tensor l, Tensor t) {
+    return take_along_axis(log_softmax(l), t[{all, newaxis}], -1, Mode::fill);
+  });
   expect_values(isnan(filled(logits, tensor({4, 3}))), {1, 0});
   // An ignored class that exists stays in the denominator of the others.
   expect_near(compiled(logits, tensor({0, 1}), 0), {1.3862944}, 1e-6);
@@ -154,7 +160,8 @@ Tensor alike(std::int64_t n) { return zeros({1, n, 1, 1}); }
 TEST(Attention, CausalWithFewerQueriesThanKeysIsAlignedAtTheEnd) {
   const auto f = jit([](Tensor q, Tensor k, Tensor v) { return nn::attention(q, k, v, {.causal = true}); });
   expect_near(f(alike(2), alike(5), counting(5)), {1.5, 2.0}, 1e-6);
-  const auto from_the_top = jit([](Tensor q, Tensor k, Tensor v) { return nn::attention(q, k, v, {.causal = true, .offset = 0}); });
+  const auto from_the_top =
+      jit([](Tensor q, Tensor k, Tensor v) { return nn::attention(q, k, v, {.causal = true, .offset = 0}); });
   expect_near(from_the_top(alike(2), alike(5), counting(5)), {0, 0.5}, 1e-6);
 }
 
@@ -165,14 +172,16 @@ TEST(Attention, WithACacheSeesWhatCameBefore) {
     BURIN_TREE(k, v, length)
   };
   // New keys and values are written behind the old ones; a query sees all up to itself.
-  const auto extend = jit([](Cache c, Tensor q, Tensor k, Tensor v) {
-    c.k = dynamic_update_slice(c.k, k, {0, c.length, 0, 0});
-    c.v = dynamic_update_slice(c.v, v, {0, c.length, 0, 0});
-    const std::int64_t fresh = q.shape()[1], room = c.k.shape()[1];
-    const Tensor mask = iota({fresh, room}, 1) <= iota({fresh, room}, 0) + c.length;
-    c.length = c.length + fresh;
-    return std::pair{nn::attention(q, c.k, c.v, {}, mask), c};
-  }, {.donate = {0}});
+  const auto extend = jit(
+      [](Cache c, Tensor q, Tensor k, Tensor v) {
+        c.k = dynamic_update_slice(c.k, k, {0, c.length, 0, 0});
+        c.v = dynamic_update_slice(c.v, v, {0, c.length, 0, 0});
+        const std::int64_t fresh = q.shape()[1], room = c.k.shape()[1];
+        const Tensor mask = iota({fresh, room}, 1) <= iota({fresh, room}, 0) + c.length;
+        c.length = c.length + fresh;
+        return std::pair{nn::attention(q, c.k, c.v, {}, mask), c};
+      },
+      {.donate = {0}});
   const auto run = [&](const std::vector<std::int64_t>& pieces) {
     Cache cache{full({1, 7, 1, 1}, 100.0), full({1, 7, 1, 1}, 1e6), tensor({0})[0]};  // what is not written is not seen
     std::vector<double> found;
@@ -192,7 +201,8 @@ TEST(Attention, WithACacheSeesWhatCameBefore) {
   expect_near(run({1, 1, 1, 1, 1}), means, 1e-6);
   // Without a cache object: the last queries over all keys.
   const auto tail = jit([](Tensor q, Tensor k, Tensor v) { return nn::attention(q, k, v, {.causal = true}); });
-  expect_near(concatenate({tail(alike(3), alike(3), counting(3)), tail(alike(2), alike(5), counting(5))}, 1), means, 1e-6);
+  expect_near(concatenate({tail(alike(3), alike(3), counting(3)), tail(alike(2), alike(5), counting(5))}, 1), means,
+              1e-6);
 }
 
 // ml-explore/mlx-lm#390: a window one key too wide, and another one in decoding.
@@ -205,7 +215,8 @@ TEST(Attention, WindowsAreTheSameInPrefillAndDecoding) {
   });
   const std::vector<double> expected = {0, 0.5, 1, 2, 3};
   expect_near(windowed(alike(5), alike(5), counting(5), 0), expected, 1e-6);
-  for (int t = 0; t < 5; ++t) expect_near(windowed(alike(1), alike(5), counting(5), t), {expected[static_cast<std::size_t>(t)]}, 1e-6);
+  for (int t = 0; t < 5; ++t)
+    expect_near(windowed(alike(1), alike(5), counting(5), t), {expected[static_cast<std::size_t>(t)]}, 1e-6);
 }
 
 // PSAL-POSTECH/ONNXim#33: queries that share keys are divided by the wrong number, and numbers that do not divide pass.

@@ -114,7 +114,8 @@ TEST(Numerics, InversePairsKeepTheirOverflow) {
 
 // jax-ml/jax#35896: 64-bit counting and indexing done in 32 bits.
 TEST(Numerics, SixtyFourBitCountsAndIndices) {
-  const std::int64_t base = std::int64_t{1} << 31, far = (std::int64_t{1} << 40) + 1, near = (std::int64_t{1} << 32) + 1;
+  const std::int64_t base = std::int64_t{1} << 31, far = (std::int64_t{1} << 40) + 1,
+                     near = (std::int64_t{1} << 32) + 1;
   const auto count = jit([=](Tensor zero) { return arange(base - 2, base + 2, 1, i64) + zero; });
   EXPECT_EQ(count(tensor({0}, i64)).to_vector<std::int64_t>(),
             (std::vector<std::int64_t>{2147483646, 2147483647, 2147483648, 2147483649}));
@@ -130,7 +131,8 @@ TEST(Numerics, SixtyFourBitCountsAndIndices) {
     expect_values(jit([](Tensor t, Tensor j) { return take(t, j, 0, Mode::clip); })(x, ids), {9});
     expect_values(jit([](Tensor t, Tensor j) { return take(t, j, 0, Mode::fill); })(x, ids), {-2147483648.0});
     const std::string text = error_text([&] { (void)jit([](Tensor t, Tensor j) { return t[j]; })(x, ids); });
-    EXPECT_NE(text.find("index " + std::to_string(i) + " is out of range for axis 0 of i32[3]"), std::string::npos) << text;
+    EXPECT_NE(text.find("index " + std::to_string(i) + " is out of range for axis 0 of i32[3]"), std::string::npos)
+        << text;
     EXPECT_EQ(int(jit([](Tensor t, Tensor j) { return dynamic_slice(t, {j}, {1}); })(x, ids[0])), 9);
   }
 }
@@ -152,7 +154,8 @@ TEST(Numerics, UnsignedIndicesAreNotNegative) {
 
 // jax-ml/jax#40849: two dynamic slices become one without clamping each start; the same behind a roll.
 TEST(Numerics, NestedDynamicSlicesClampEach) {
-  const auto nested = jit([](Tensor x, Tensor i, Tensor j) { return dynamic_slice(dynamic_slice(x, {i}, {4}), {j}, {1}); });
+  const auto nested =
+      jit([](Tensor x, Tensor i, Tensor j) { return dynamic_slice(dynamic_slice(x, {i}, {4}), {j}, {1}); });
   for (const auto& [i, j] : {std::pair{9, 0}, {3, 5}, {6, 0}}) expect_values(nested(arange(10), i, j), {6});
   const auto rolled = jit([](Tensor x, Tensor i) { return dynamic_slice(roll(x, 4, 0), {i}, {4}); });
   expect_values(rolled(arange(0, 90, 10), 12), {10, 20, 30, 40});
@@ -179,7 +182,8 @@ TEST(Numerics, ARoundTripThroughBf16Rounds) {
   const auto f = [](Tensor x) { return x.astype(bf16).astype(f32); };
   for (bool excess : {false, true}) {
     expect_values(jit(f, {.excess_precision = excess})(tensor({1.01})), {1.0078125});
-    expect_values(jit([&](Tensor x) { return f(x + x) * 2; }, {.excess_precision = excess})(tensor({0.505})), {2.015625});
+    expect_values(jit([&](Tensor x) { return f(x + x) * 2; }, {.excess_precision = excess})(tensor({0.505})),
+                  {2.015625});
     expect_values(jit([&](Tensor zero) { return f(full({1}, 1.01)) + zero; }, {.excess_precision = excess})(zeros({1})),
                   {1.0078125});
   }
@@ -190,7 +194,8 @@ TEST(Numerics, ARoundTripThroughBf16Rounds) {
 TEST(Numerics, ProductsOfHalvesSumInF32) {
   for (DType dtype : {bf16, f16})
     for (std::int64_t n : {1024, 1000}) {
-      const Tensor dotted = jit([](Tensor a, Tensor b) { return matmul(a, b); })(ones({1, n}, dtype), ones({n, 1}, dtype));
+      const Tensor dotted =
+          jit([](Tensor a, Tensor b) { return matmul(a, b); })(ones({1, n}, dtype), ones({n, 1}, dtype));
       EXPECT_EQ(dotted.dtype(), dtype);
       EXPECT_EQ(float(dotted), static_cast<float>(n));
       EXPECT_EQ(float(jit([](Tensor a) { return sum(a); })(ones({n}, dtype))), static_cast<float>(n));

@@ -1,6 +1,5 @@
 // Offsets that do not fit 32 bits, over memory that is reserved but for the most part never touched.
 #include <gtest/gtest.h>
-
 #include <sys/mman.h>
 
 #include <vector>
@@ -54,11 +53,13 @@ TEST(Offsets, OfARowBehindTwoGigabytes) {
   const std::int32_t id = row;
   std::vector<std::uint8_t> found(static_cast<std::size_t>(width), 0);
   const auto check = [&](const char* what) {
-    for (std::int64_t i = 0; i < width; ++i) ASSERT_EQ(found[static_cast<std::size_t>(i)], i % 251 + 1) << what << ' ' << i;
+    for (std::int64_t i = 0; i < width; ++i)
+      ASSERT_EQ(found[static_cast<std::size_t>(i)], i % 251 + 1) << what << ' ' << i;
     std::fill(found.begin(), found.end(), 0);
   };
   run("func @main(%x: u8[262144,8960], %i: i32[1]) {\n"
-      "  %y = gather %x, %i {offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1, "
+      "  %y = gather %x, %i {offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = "
+      "1, "
       "slice_sizes = [1, 8960], mode = clip}\n  return %y\n}\n",
       {table.data(), &id}, {found.data()});
   check("gather");

@@ -59,8 +59,8 @@ bool is_test_of_room(const std::string& name) {
 TEST(Table, NamesTestsThatExist) {
   const std::set<std::string> here = tests_here();
   for (const std::string& name : names_in_table())
-    EXPECT_TRUE(here.contains(name) || is_test_of_room(name) ||
-                is_test_of_room("conformance: " + name)) << name;  // some need machine code
+    EXPECT_TRUE(here.contains(name) || is_test_of_room(name) || is_test_of_room("conformance: " + name))
+        << name;  // some need machine code
 }
 
 TEST(Table, NamesEveryTest) {

@@ -1,7 +1,6 @@
 // Optimisers, schedules, accumulated gradients and what a checkpoint holds.
 #include <burin/io.h>
 #include <burin/optim.h>
-
 #include <unistd.h>
 
 #include <cmath>
@@ -31,9 +30,8 @@ TEST(GlobalNorm, OfHalvesIsSummedInF32) {
 
 // karpathy/nanochat#304: eps is added before the bias is corrected.
 TEST(Adam, EpsilonStandsBehindTheBiasCorrection) {
-  const auto step = jit([](Tensor p, Tensor g) {
-    return optim::adamw(p, g, optim::adam_state(p), 1.0, {.weight_decay = 0}).first;
-  });
+  const auto step =
+      jit([](Tensor p, Tensor g) { return optim::adamw(p, g, optim::adam_state(p), 1.0, {.weight_decay = 0}).first; });
   // As in optax, 1 - 0.999 is not exact in f32.
   expect_near(step(tensor({0.0}), tensor({1e-8})), {-0.5}, 1e-5);
 }
@@ -43,7 +41,8 @@ TEST(Adam, DecayReachesOnlyWhatIsAskedFor) {
   const Layer p{full({3, 5}, 1.5), full({5}, 1.5), full({5}, 1.5)};
   const auto step = jit([](Layer q) {
     return optim::adamw(q, tree::zeros_like(q), optim::adam_state(q), 0.1, {.weight_decay = 0.1},
-                        [](std::string_view, const Tensor& leaf) { return leaf.rank() >= 2; }).first;
+                        [](std::string_view, const Tensor& leaf) { return leaf.rank() >= 2; })
+        .first;
   });
   const Layer next = step(p);
   expect_near(next.matrix, std::vector<double>(15, 1.485), 1e-6);
@@ -54,7 +53,8 @@ TEST(Adam, DecayReachesOnlyWhatIsAskedFor) {
 // meta-pytorch/torchtune#1917: the mean of the means of batches that differ in their number of tokens.
 TEST(Accumulation, OverUnequalBatchesWeighsTokens) {
   // Losses of the tokens of two micro-batches, padded to three; w has gradient equal to their mean.
-  const Tensor losses = tensor({{4.0, 0.0, 0.0}, {1.0, 1.0, 1.0}}), valid = tensor({{true, false, false}, {true, true, true}});
+  const Tensor losses = tensor({{4.0, 0.0, 0.0}, {1.0, 1.0, 1.0}}),
+               valid = tensor({{true, false, false}, {true, true, true}});
   const auto sums = [](Tensor w, Tensor l, Tensor v) {
     return std::pair{sum(where(v, l * w, 0.0)), sum(v.astype(f32))};
   };
@@ -115,7 +115,8 @@ TEST(Resuming, GoesOnWithTheFirstUnseenBatch) {
   });
   const Layer start{random::normal(random::key(0), {3, 5}), ones({5}), zeros({5})};
   const Run fresh{start, optim::adam_state(start), random::key(1), tensor({0})[0]};
-  const std::string file = std::filesystem::temp_directory_path() / ("burin_resume_" + std::to_string(getpid()) + ".safetensors");
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("burin_resume_" + std::to_string(getpid()) + ".safetensors");
   Run whole = fresh;
   for (int i = 0; i < 5; ++i) whole = update(whole, batch(i));
   Run run = fresh;
