@@ -39,7 +39,7 @@ void run(const std::string& text, const std::vector<const void*>& inputs, const 
   for (const Target& target : test::runnable_targets()) {
     const Program program = passes::build_program(f, target, {});
     const auto executable = detail::make_executable(program, target, 1);
-    ASSERT_LT(executable->held_bytes(1), 1 << 20) << text;  // nothing large is made on the way
+    ASSERT_LT(executable->held(1).bytes(), 1 << 20) << text;  // nothing large is made on the way
     executable->run(inputs, outputs);
   }
 }
