@@ -109,7 +109,7 @@ void for_each_update(const Operands& in, const attrs::scatter& a, F&& f) {
   std::int64_t update = 0;
   for_each_coordinate(updates, [&](const Coordinates& at) {
     const Windows::Place place = windows.place(at);
-    bool fits = true;
+    bool fits = operand.size() > 0;  // an axis without an index may be the empty one
     for (std::int64_t mapped : a.scatter_dims_to_operand_dims) {
       const auto axis = static_cast<std::size_t>(mapped);
       if (0 <= place.start[axis] && place.start[axis] <= operand[axis] - window[axis]) continue;
