@@ -131,6 +131,9 @@ void jvp(Tag<Op::custom_vjp>, JvpContext& c) {
   const std::size_t n = c.source.num_results(c.op);
   c.results.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n));
 
+  const auto has_tangent = [&](ValueId result) { return is_float(c.b.type(result).dtype); };
+  if (std::none_of(c.results.begin(), c.results.end(), has_tangent)) return;
+
   const std::string key = std::string(backward_prefix) + std::to_string(c.backward->size());
   c.backward->emplace(key, a.backward);
   std::vector<ValueId> operands(all.begin() + static_cast<std::ptrdiff_t>(n), all.end());  // residuals, then tangents
