@@ -28,6 +28,12 @@ Function decompose(const Function& f) {
   Builder& b = rewriter.b;
   f.for_each_op([&](OpId op) {
     b.set_location(f.location(op));
+    // A value without elements needs no computing: no kernel has to find its way through extents of 0.
+    if (f.num_results(op) == 1 && f.type(f.result(op)).size() == 0) {
+      const Type& type = f.type(f.result(op));
+      rewriter.replace(f.result(op), b.constant(Literal::splat(type.shape, Literal(Type{type.dtype, {}}))));
+      return;
+    }
     if (f.kind(op) == Op::argmax) {
       const auto a = f.attrs<Op::argmax>(op);
       rewriter.replace(f.result(op), first_extreme_index(b, rewriter[f.operand(op, 0)], a.axis, a.dtype, Op::reduce_max));
