@@ -165,6 +165,25 @@ void Clusters::merge(ClusterId into, ClusterId from) {
   raise(into);
 }
 
+std::vector<ValueId> Clusters::between(ClusterId a, ClusterId b) {
+  const std::size_t oldest = std::min(all[a.index].values.front(), all[b.index].values.front()).index;
+  std::vector<ValueId> stack = all[a.index].values, found;
+  stack.insert(stack.end(), all[b.index].values.begin(), all[b.index].values.end());
+  std::set<ValueId> seen;
+  while (!stack.empty()) {
+    const ValueId next = stack.back();
+    stack.pop_back();
+    for (ValueId leaf : leaves(next)) {
+      if (f.is_arg(leaf) || of_[leaf.index].valid() || youngest_[leaf.index] < oldest || !seen.insert(leaf).second) continue;
+      stack.push_back(leaf);
+      const std::vector<ClusterId> read = read_by(leaf);
+      if (std::binary_search(read.begin(), read.end(), a) || std::binary_search(read.begin(), read.end(), b))
+        found.push_back(leaf);
+    }
+  }
+  return found;
+}
+
 bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
   if (is_result_[v.index]) return true;
   // Follow users through expressions to the materialised values that read v.
@@ -186,13 +205,13 @@ bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
   return false;
 }
 
-Function Clusters::body(const std::vector<ClusterId>& clusters, ValueId extra, const std::string& name,
-                        std::vector<ValueId>* args, std::vector<ValueId>* results) {
+Function Clusters::body(const std::vector<ClusterId>& clusters, const std::vector<ValueId>& extra,
+                        const std::string& name, std::vector<ValueId>* args, std::vector<ValueId>* results) {
   std::vector<ValueId> values;
   for (ClusterId cluster : clusters)
     values.insert(values.end(), all[cluster.index].values.begin(), all[cluster.index].values.end());
   std::sort(values.begin(), values.end());
-  if (extra.valid()) values.push_back(extra);
+  values.insert(values.end(), extra.begin(), extra.end());
   std::set<ValueId> needed;
   std::set<ValueId> own(values.begin(), values.end());
   std::vector<ValueId> stack = values;
@@ -222,7 +241,7 @@ Function Clusters::body(const std::vector<ClusterId>& clusters, ValueId extra, c
   }
   std::vector<ValueId> outs;
   for (ValueId v : values)
-    if ((extra.valid() && v == extra) || used_outside(clusters, v)) {
+    if (std::find(extra.begin(), extra.end(), v) != extra.end() || used_outside(clusters, v)) {
       results->push_back(v);
       outs.push_back(map[v.index]);
     }

@@ -43,9 +43,12 @@ class Clusters {
   /// Would the two, made one, depend on themselves?
   bool would_cycle(ClusterId a, ClusterId b);
   void merge(ClusterId into, ClusterId from);
-  /// The function that computes the values of the clusters, as if they were one (and `extra`, when valid), from their
-  /// leaves; values used outside are its results.
-  Function body(const std::vector<ClusterId>& clusters, ValueId extra, const std::string& name,
+  /// Materialised values without a cluster that read what one of the two computes and that one of them reads: the two, made
+  /// one, must compute them.
+  std::vector<ValueId> between(ClusterId a, ClusterId b);
+  /// The function that computes the values of the clusters, as if they were one, and `extra` from their leaves; `extra` and
+  /// values used outside are its results.
+  Function body(const std::vector<ClusterId>& clusters, const std::vector<ValueId>& extra, const std::string& name,
                 std::vector<ValueId>* args, std::vector<ValueId>* results);
   bool is_result(ValueId v) const { return is_result_[v.index]; }
 

@@ -129,7 +129,7 @@ class Fuser {
     });
   }
 
-  bool rows_work(const std::vector<ClusterId>& clusters, ValueId extra) {
+  bool rows_work(const std::vector<ClusterId>& clusters, const std::vector<ValueId>& extra) {
     std::vector<ValueId> args, results;
     lower::RowsPlan plan;
     return lower::plan_rows(c_.body(clusters, extra, "rows", &args, &results), &plan);
@@ -158,8 +158,11 @@ class Fuser {
           continue;
         if (f_.type(f_.operand(f_.def(c_.all[other.index].values[0]), 0)).shape != domain) continue;
         if (c_.would_cycle(other, mine)) continue;
-        if (!rows_work({other, mine}, {})) continue;
+        // What lies between the two has no kernel of its own any more: it would wait for this one and this one for it.
+        const std::vector<ValueId> between = c_.between(other, mine);
+        if (!rows_work({other, mine}, between)) continue;
         c_.merge(other, mine);
+        for (ValueId value : between) c_.add(other, value);
       }
       for (ValueId leaf : c_.leaves(v)) {
         if (f_.type(leaf).size() < domain.size()) continue;
@@ -206,7 +209,7 @@ class Fuser {
     const ValueId dot = c_.all[cluster.index].values[0];
     if (f_.type(v).size() != f_.type(dot).size()) return false;
     std::vector<ValueId> args, results;
-    const Function body = c_.body({cluster}, v, "matmul", &args, &results);
+    const Function body = c_.body({cluster}, {v}, "matmul", &args, &results);
     return epilogue_is_aligned(body);
   }
 
@@ -270,7 +273,7 @@ class Fuser {
     for (ClusterId cluster : candidates) {
       const Kind kind = c_.all[cluster.index].kind;
       if (c_.all[cluster.index].values.size() >= max_values || c_.would_cycle(cluster, v)) continue;
-      if (kind == Kind::rows && !rows_work({cluster}, v)) continue;
+      if (kind == Kind::rows && !rows_work({cluster}, {v})) continue;
       if ((kind == Kind::matmul || kind == Kind::scatter) && !follows_matmul(cluster, v)) continue;
       if (kind == Kind::loop && f_.type(c_.all[cluster.index].values[0]).size() != f_.type(v).size()) continue;
       if (kind == Kind::loop && !loop_is_aligned(cluster, v)) continue;
@@ -285,7 +288,7 @@ class Fuser {
   // what has to be watched is only that nothing large is computed many times over.
   bool loop_is_aligned(ClusterId cluster, ValueId v) {
     std::vector<ValueId> args, results;
-    const Function body = c_.body({cluster}, v, "loop", &args, &results);
+    const Function body = c_.body({cluster}, v.valid() ? std::vector{v} : std::vector<ValueId>{}, "loop", &args, &results);
     if (body.num_ops() > 4 * max_expression) return false;
     bool good = true;
     body.for_each_op([&](OpId op) { good = good && !is_anchor(body.kind(op)) && body.kind(op) != Op::gather; });
