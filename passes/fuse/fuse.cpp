@@ -218,10 +218,12 @@ class Fuser {
     // A value's way from the anchor as the list of its moves; elementwise operands must have gone the same way.
     std::vector<std::optional<std::vector<Ints>>> way(body.num_values());
     bool good = true;
+    OpId anchor;
     body.for_each_op([&](OpId op) {
       const ValueId v = body.result(op);
       const Op kind = body.kind(op);
       if (kind == Op::dot_general || kind == Op::scatter) {
+        anchor = op;
         for (ValueId operand : body.operands(op)) good = good && !way[operand.index];
         way[v.index] = std::vector<Ints>{};
         return;
@@ -236,6 +238,7 @@ class Fuser {
       if (!mine) return;
       const Family family = family_of(kind);
       if (kind == Op::transpose) {
+        good = good && body.kind(anchor) != Op::scatter;  // its lowering goes over the result in the order of memory
         mine->push_back(body.attrs<Op::transpose>(op).permutation);
       } else if (kind == Op::reshape) {
         Ints shape = body.attrs<Op::reshape>(op).shape;

@@ -126,13 +126,13 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
       if (wide != type.dtype) start = b.let(Op::convert, {start}, wide);
       emitter.store(sums, index, start);
     });
-    // Scatter axes of the updates, then the window; the innermost window axis is the stripe.
+    // In row-major order, but for the stripe: updates at different places of it never meet, so it may be the innermost.
     std::vector<std::int64_t> walk;
     std::vector<std::size_t> walk_axis;
+    const std::int64_t innermost = striped ? window_axis[last] : -1;
     for (std::size_t axis = 0; axis < update_type.rank(); ++axis)
-      if (!contains(a.update_window_dims, axis)) walk_axis.push_back(axis);
-    for (std::size_t axis = 0; axis < update_type.rank(); ++axis)
-      if (contains(a.update_window_dims, axis)) walk_axis.push_back(axis);
+      if (static_cast<std::int64_t>(axis) != innermost) walk_axis.push_back(axis);
+    if (striped) walk_axis.push_back(static_cast<std::size_t>(innermost));
     for (std::size_t axis : walk_axis) walk.push_back(update_type.shape[axis]);
     if (update_type.size() > 0)
       over(walk, striped, [&](const std::vector<Affine>& walked) {
@@ -184,7 +184,8 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
       for (std::size_t i = 0; i < results.size(); ++i) {
         const ValueId v = body.results()[i];
         if (v == value && !own_sums) continue;
-        const Index mine = Index::of_dims(type.shape, at);
+        // A reshaped result has other axes; the place in memory is the same.
+        const Index mine = body.type(v).shape == type.shape ? index : Index::of_flat(body.type(v).shape, flat);
         emitter.store(results[i], mine, emitter.emit(v, mine));
       }
       emitter.set_hook(nullptr);
