@@ -80,6 +80,10 @@ std::vector<Affine> MatmulEmitter::flats() const {
 
 void MatmulEmitter::stand_for(Dim dim, const Affine& expression) {
   const std::size_t i = loops_.of(dim).back();
+  if (loops_.extents[i] == 1) {  // one spelling for the only position: an epilogue's way there and back must give the same
+    loop_value_[i] = Affine(0);
+    return;
+  }
   const VarId var = b_.kernel().new_var("");
   space_.declare(var, loops_.extents[i], i, expression);
   loop_value_[i] = Affine(var);
@@ -443,7 +447,12 @@ Lowering MatmulEmitter::run() {
       loop_value_[i] = Affine(var);
     }
   const auto place_of = [&](ValueId v, const std::vector<std::pair<Dim, std::size_t>>& axes) {
-    return find_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
+    const std::size_t before_probe = kernel.body.size();
+    auto place = find_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
+    // An index that has to be divided at run time is no place that a tile can walk over; it is packed, where it is divided again.
+    if (kernel.body.size() > before_probe) place.reset();
+    kernel.body.resize(before_probe);
+    return place;
   };
   const auto lhs_place = place_of(plan_.lhs, plan_.lhs_axes), rhs_place = place_of(plan_.rhs, plan_.rhs_axes);
   const VarId m_var = loop_value_[loops_.of(Dim::m).back()].terms[0].first;
