@@ -100,7 +100,12 @@ Rewrite movement(const Site& s) {
       const Ints axes = std::get<Ints>(s.attributes[0]);
       const Shape& from = s.type(0).shape;
       if (std::all_of(axes.begin(), axes.end(), [&](std::int64_t axis) { return from[static_cast<std::size_t>(axis)] == 1; }))
-        return s.b.reshape(s.operands[0], s.results[0].shape);
+      {
+        const ValueId same = s.b.reshape(s.operands[0], s.results[0].shape);
+        // A sum starts from +0, which makes +0 of a lone -0.
+        const bool from_zero = s.op == Op::reduce_sum && is_float(s.results[0].dtype);
+        return from_zero ? s.b.add(same, s.b.full(s.results[0], 0)) : same;
+      }
       return {};
     }
     default: return {};
