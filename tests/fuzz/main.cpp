@@ -1,0 +1,111 @@
+// burin-fuzz: random programs through every property.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "base/error.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "tests/fuzz/campaign.h"
+#include "tests/fuzz/properties.h"
+
+namespace {
+
+using namespace burin;
+
+constexpr int failed = 1, misused = 2;
+
+struct CommandLine {
+  fuzz::Settings settings;
+  std::vector<std::string> families;
+  std::string file;
+  bool print = false, list = false;
+};
+
+std::vector<std::string> property_names() {
+  std::vector<std::string> names;
+  for (const fuzz::Property& property : fuzz::properties()) names.push_back(property.name);
+  return names;
+}
+
+const std::vector<std::string> family_names = {"elementwise", "compare", "reduce",   "movement",
+                                               "contract",    "index",   "structure"};
+
+void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
+  fuzz::Settings& s = line.settings;
+  app.add_option("--seed", s.seed, "of the first program")->capture_default_str();
+  app.add_option("--count", s.count, "programs to check");
+  app.add_option("--seconds", s.seconds, "how long to go on");
+  app.add_option("--threads", s.processes, "programs checked at a time, each in a process of its own")
+      ->capture_default_str();
+  app.add_option("--only", s.only, "properties, separated by commas; without it all, the costly ones on a sample")
+      ->delimiter(',')
+      ->check(CLI::IsMember(property_names()));
+  app.add_option("--family", line.families, "draw ops of these families alone")
+      ->delimiter(',')
+      ->check(CLI::IsMember(family_names));
+  app.add_option("--max-ops", s.recipe.max_ops, "the most ops of a program as drawn")->capture_default_str();
+  app.add_option("--max-elements", s.recipe.max_elements, "the most elements of a value")->capture_default_str();
+  app.add_flag("!--no-transforms", s.recipe.transform, "no gradients, tangents and batches of what is drawn");
+  app.add_option("--shrink-seconds", s.shrink_seconds, "how long to shrink one failure")->capture_default_str();
+  app.add_option("--save", s.save, "folder for the shrunk programs");
+  app.add_option("--file", line.file, "check this IR text, on the data of --seed, and nothing else");
+  app.add_flag("--print", line.print, "print the program of --seed and check nothing");
+  app.add_flag("--list", line.list, "list the properties");
+  app.parse(argc, argv);
+  for (const std::string& family : line.families)
+    s.recipe.families.push_back(
+        static_cast<ir::Family>(std::find(family_names.begin(), family_names.end(), family) - family_names.begin()));
+  if (s.count == 0 && s.seconds == 0) s.count = 1000;
+}
+
+int run(CommandLine& line) {
+  if (line.list) {
+    for (const fuzz::Property& property : fuzz::properties())
+      fmt::print("{:<12} {}{}\n", property.name, property.meaning,
+                 property.one_in > 1 ? fmt::format(" (1 in {})", property.one_in) : "");
+    return 0;
+  }
+  if (line.print) {
+    ir::PrintOptions options;
+    options.max_elements = -1;
+    std::cout << ir::print(fuzz::generate(line.settings.seed, line.settings.recipe), options);
+    return 0;
+  }
+  if (!line.file.empty()) {
+    std::ifstream file(line.file);
+    if (!file) throw Error("cannot read " + line.file);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string failure = fuzz::check(ir::parse(text, line.file), line.settings.seed, line.settings.only);
+    fmt::print("{}\n", failure.empty() ? "passed" : failure);
+    return failure.empty() ? 0 : failed;
+  }
+  const fuzz::Summary summary = fuzz::run(line.settings);
+  fmt::print("{}\n", fuzz::to_string(summary));
+  for (const fuzz::Failure& failure : summary.failures)
+    fmt::print("  {} x {} at seed {}: {}\n", failure.times, failure.property, failure.seed,
+               failure.text.substr(0, failure.text.find('\n')));
+  return summary.failures.empty() ? 0 : failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{
+      "Draws programs, checks that they mean the same however they are executed, and shrinks what does not.\nExit "
+      "status: 0 no "
+      "failure, 1 a failure, 2 wrong usage."};
+  CommandLine line;
+  try {
+    parse(app, line, argc, argv);
+    return run(line);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : misused;
+  } catch (const std::exception& error) {
+    std::cerr << "burin-fuzz: " << error.what() << '\n';
+    return failed;
+  }
+}

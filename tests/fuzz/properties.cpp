@@ -1,0 +1,212 @@
+#include "tests/fuzz/properties.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "frontend/compile.h"
+#include "ir/approximated.h"
+#include "ir/eval/eval.h"
+#include "runtime/executable.h"
+#include "tests/fuzz/inputs.h"
+#include "tests/fuzz/random.h"
+
+namespace burin::fuzz {
+
+using namespace ir;
+
+const std::vector<Target>& targets() {
+  static const auto* const all = [] {
+    auto* list = new std::vector<Target>;
+    const Target host = host_target();
+    for (const char* name : {"avx2", "avx512", "avx512_bf16", "amx"}) {
+      Isa isa;
+      if (isa_from_name(name, &isa) && isa <= host.isa) list->push_back(host_target(name));
+    }
+    return list;
+  }();
+  return *all;
+}
+
+Case::Case(Function f, std::uint64_t seed) : f_(std::move(f)), seed_(seed), inputs_(draw_inputs(f_, seed)) {
+  Random random(seed ^ 0x0b71'0000'0000ull);
+  target_ = random.pick(targets());
+  options_.excess_precision = random.chance(0.5);
+}
+
+Case::~Case() = default;
+
+const std::vector<Case::Stage>& Case::stages() {
+  if (!stages_.empty()) return stages_;
+  Function now = f_;
+  for (const passes::PassInfo& pass : passes::pass_table()) {
+    if (pass.stage == "lower") break;
+    now = passes::run_pass(pass.name, now, target_, options_);
+    stages_.push_back({std::string(pass.name), now});
+  }
+  return stages_;
+}
+
+const Program& Case::program() {
+  if (!program_) program_ = passes::run_lowering(fused(), target_, options_);
+  return *program_;
+}
+
+const runtime::Executable& Case::machine() {
+  if (!machine_) machine_ = detail::make_executable(program(), target_, 1);
+  return *machine_;
+}
+
+namespace {
+
+template <class Holds>
+bool any_op(const Function& f, const Holds& holds) {
+  bool found = false;
+  f.for_each_op([&](OpId op) {
+    found = found || holds(f, op);
+    for (const AttrValue& attribute : f.attributes(op))
+      if (const Body* body = std::get_if<Body>(&attribute)) found = found || any_op(**body, holds);
+  });
+  return found;
+}
+
+bool approximates(const Function& f, OpId op) {
+  return ir::is_approximated(f.kind(op)) && is_float(f.type(f.result(op)).dtype);
+}
+
+bool depends_on_order(const Function& f, OpId op) {
+  const Op kind = f.kind(op);
+  if (kind == Op::scatter) {
+    const Combine combine = f.attrs<Op::scatter>(op).combine;
+    return is_float(f.type(f.result(op)).dtype) && (combine == Combine::add || combine == Combine::mul);
+  }
+  return (kind == Op::dot_general || kind == Op::reduce_sum || kind == Op::reduce_prod) &&
+         is_float(f.type(f.operand(op, 0)).dtype);
+}
+
+bool drops_elements(const Function& f, OpId op) {
+  switch (f.kind(op)) {
+    case Op::slice:
+    case Op::pad:
+    case Op::dynamic_slice:
+    case Op::dynamic_update_slice:
+    case Op::gather:
+    case Op::scatter:
+      return !f.is_arg(f.operand(op, 0)) || f.kind(op) == Op::dynamic_update_slice || f.kind(op) == Op::scatter;
+    default:
+      return f.num_results(op) == 1 && f.type(f.result(op)).size() == 0;
+  }
+}
+
+}  // namespace
+
+const Case::Expected& Case::expected() {
+  if (expected_) return *expected_;
+  expected_.emplace();
+  const auto settled =
+      std::find_if(stages().begin(), stages().end(), [](const Stage& s) { return s.pass == "widen_half"; });
+  Model model;
+  model.flushes_half_dots = target_.isa >= Isa::avx512_bf16;
+  std::vector<Enclosure> args;
+  for (const Literal& input : inputs_) args.push_back(exactly(input));
+  try {
+    // What runs is the function without its dead ops: an index that nothing depends on is not looked at.
+    expected_->results = enclose(passes::run_pass("remove_dead", settled->function, target_, options_), args, model);
+  } catch (const Error& error) {
+    expected_->error = error.what();
+  }
+  expected_->unsure = model.unsure;
+  expected_->may_skip_index = any_op(fused(), drops_elements);
+  return *expected_;
+}
+
+bool Case::is_exact() {
+  return !any_op(fused(), [](const Function& f, OpId op) { return approximates(f, op) || depends_on_order(f, op); });
+}
+
+bool Case::is_approximated() {
+  return any_op(fused(), [&](const Function& f, OpId op) {
+    // Hardware dots of bf16 flush denormals and round between pairs; the interpreter does not.
+    const bool half_dot =
+        f.kind(op) == Op::dot_general && f.type(f.operand(op, 0)).dtype == bf16 && target_.isa >= Isa::avx512_bf16;
+    const bool shows_nan = f.kind(op) == Op::bitcast && is_float(f.type(f.operand(op, 0)).dtype);
+    return approximates(f, op) || half_dot || shows_nan;
+  });
+}
+
+Outcome evaluated(const Function& f, const std::vector<Literal>& inputs) {
+  try {
+    return {evaluate(f, inputs), ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+Outcome interpreted(const Program& program, const std::vector<Literal>& inputs) {
+  try {
+    return {interpret(program, inputs), ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+Outcome executed(const Program& program, const runtime::Executable& machine, const std::vector<Literal>& inputs,
+                 int num_threads) {
+  runtime::RunOptions options;
+  options.num_threads = num_threads;
+  options.threading_threshold_ns = 0;
+  try {
+    return {detail::run_literals(program, machine, inputs, options), ""};
+  } catch (const Error& error) {
+    return {{}, error.what()};
+  }
+}
+
+std::string wrong(const Outcome& found, const Case::Expected& expected) {
+  if (!expected.unsure.empty()) return "";
+  if (found.error.empty() && !expected.error.empty() && expected.may_skip_index) return "";
+  if (found.error.empty() != expected.error.empty())
+    return found.error.empty() ? "no error instead of: " + expected.error
+                               : "an error instead of results: " + found.error;
+  return found.error.empty() ? outside(found.results, expected.results) : "";
+}
+
+std::string wrong(const Outcome& found, const Outcome& expected) {
+  if (found.error != expected.error) return "error `" + found.error + "` instead of `" + expected.error + "`";
+  return found.error.empty() ? different(found.results, expected.results) : "";
+}
+
+const std::vector<Property>& properties() {
+  static const std::vector<Property> all = {
+      {"verifier", "every pass leaves a valid function, lowering a valid program", check_verifier, 1},
+      {"text", "what prints parses back to the same function, after every pass, and computes the same", check_text, 1},
+      {"program_text", "a program prints and parses back", check_program_text, 2},
+      {"idempotence",
+       "a second run of simplify, eliminate_common, remove_dead, fold_constants or widen_half changes nothing",
+       check_idempotence, 1},
+      {"passes", "every pass keeps every bit; widen_half keeps values as excess precision may", check_passes, 1},
+      {"interpreter", "the kernels compute what the evaluator does", check_interpreter, 1},
+      {"machine",
+       "machine code computes what the evaluator does, and the bits of the interpreter unless it approximates",
+       check_machine, 1},
+      {"threads", "1, 2 and 8 threads give the same bits", check_threads, 1},
+      {"targets", "every instruction set of the host computes what the evaluator does", check_other_targets, 4},
+      {"donation", "donated arguments change no bit", check_donation, 4},
+      {"fusion", "one kernel per op computes what the evaluator does", check_without_fusion, 8},
+      {"disabled", "a pass left out changes nothing but speed", check_without_passes, 8},
+      {"cache", "parsed text hits the cache of what was built; a cached program computes what a fresh one does",
+       check_cache, 8},
+      {"transpose", "<cotangent, jvp(tangent)> = <vjp(cotangent), tangent>", check_transpose, 3},
+      {"batch", "vmap is a loop over the examples", check_batch, 3},
+  };
+  return all;
+}
+
+bool runs_on(const Property& property, std::uint64_t seed) {
+  Hasher hasher;
+  hasher.add(seed);
+  hasher.add(property.name);
+  return hasher.finish().low % static_cast<std::uint64_t>(property.one_in) == 0;
+}
+
+}  // namespace burin::fuzz

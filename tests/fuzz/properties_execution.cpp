@@ -1,0 +1,143 @@
+// Properties of what runs: kernels interpreted, machine code, threads, donation, the cache.
+#include <cstring>
+
+#include "base/error.h"
+#include "frontend/compile.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "runtime/executable.h"
+#include "tests/fuzz/properties.h"
+#include "tests/fuzz/random.h"
+
+namespace burin::fuzz {
+
+using namespace ir;
+
+namespace {
+
+std::string named(const std::string& what, const std::string& difference) {
+  return difference.empty() ? "" : what + ": " + difference;
+}
+
+Outcome machine_of(const Program& program, const Target& target, const std::vector<Literal>& inputs,
+                   int num_threads = 1) {
+  return executed(program, *detail::make_executable(program, target, 1), inputs, num_threads);
+}
+
+}  // namespace
+
+std::string check_interpreter(Case& c) { return wrong(interpreted(c.program(), c.inputs()), c.expected()); }
+
+std::string check_machine(Case& c) {
+  const Outcome found = executed(c.program(), c.machine(), c.inputs());
+  if (std::string d = wrong(found, c.expected()); !d.empty()) return named(to_string(c.target()), d);
+  if (c.is_approximated()) return "";
+  return named(to_string(c.target()) + " against the interpreter", wrong(found, interpreted(c.program(), c.inputs())));
+}
+
+std::string check_threads(Case& c) {
+  const Outcome one = executed(c.program(), c.machine(), c.inputs(), 1);
+  for (int threads : {2, 8})
+    if (std::string d = wrong(executed(c.program(), c.machine(), c.inputs(), threads), one); !d.empty())
+      return named(std::to_string(threads) + " threads", d);
+  return "";
+}
+
+std::string check_other_targets(Case& c) {
+  for (const Target& target : targets()) {
+    if (target == c.target()) continue;
+    const Program program = passes::build_program(c.f(), target, c.options());
+    Case::Expected expected = c.expected();
+    if (target.isa >= Isa::avx512_bf16 && c.target().isa < Isa::avx512_bf16 && !c.is_exact())
+      continue;  // dots flush denormals here
+    if (std::string d = wrong(machine_of(program, target, c.inputs()), expected); !d.empty())
+      return named(to_string(target), d);
+  }
+  return "";
+}
+
+std::string check_donation(Case& c) {
+  passes::Options options = c.options();
+  for (std::size_t i = 0; i < c.f().args().size(); ++i) options.donated.push_back((c.seed() >> i & 3) != 0);
+  const Program program = passes::build_program(c.f(), c.target(), options);
+  bool any = false;
+  for (std::int32_t alias : program.aliases) any = any || alias >= 0;
+  if (!any) return "";
+  const Outcome kept = executed(c.program(), c.machine(), c.inputs());
+  if (!kept.error.empty()) return "";
+  if (std::string d = wrong(interpreted(program, c.inputs()), interpreted(c.program(), c.inputs())); !d.empty())
+    return named("interpreter", d);
+  return wrong(machine_of(program, c.target(), c.inputs(), 2), kept);
+}
+
+std::string check_without_fusion(Case& c) {
+  passes::Options options = c.options();
+  options.disabled = {"fuse"};
+  const Program program = passes::build_program(c.f(), c.target(), options);
+  if (std::string d = wrong(interpreted(program, c.inputs()), c.expected()); !d.empty()) return named("interpreter", d);
+  return wrong(machine_of(program, c.target(), c.inputs()), c.expected());
+}
+
+std::string check_without_passes(Case& c) {
+  // widen_half is an option with a meaning, the others must not have one; `decompose` is what lowering needs.
+  static const std::vector<std::string> names = {"simplify", "fold_constants", "eliminate_common", "remove_dead",
+                                                 "schedule"};
+  passes::Options options = c.options();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if ((c.seed() >> (8 + i) & 1) != 0) options.disabled.push_back(names[i]);
+  options.excess_precision = false;
+  Case plain(c.f(), c.seed());
+  const Program program = passes::build_program(c.f(), c.target(), options);
+  std::vector<Enclosure> args;
+  for (const Literal& input : c.inputs()) args.push_back(exactly(input));
+  Model model;
+  model.flushes_half_dots = c.target().isa >= Isa::avx512_bf16;
+  Case::Expected expected;
+  try {
+    expected.results = enclose(c.f(), args, model);
+  } catch (const Error&) {
+    return "";  // which indices are looked at depends on the passes
+  }
+  expected.unsure = model.unsure;
+  return wrong(interpreted(program, c.inputs()), expected);
+}
+
+std::string check_cache(Case& c) {
+  detail::CompileOptions options;
+  options.num_threads = 2;
+  options.excess_precision = c.options().excess_precision;
+  options.max_isa = name(c.target().isa);
+  PrintOptions in_full;
+  in_full.max_elements = -1;
+  const Function parsed = parse(print(c.f(), in_full));
+  const auto fresh = detail::compile(c.f(), options), again = detail::compile(c.f(), options),
+             from_text = detail::compile(parsed, options);
+  if (fresh != again) return "the same function was compiled twice";
+  // What reports an index is compiled for each line that it may name.
+  if (fresh != from_text && print(c.f(), in_full).find("gather") == std::string::npos &&
+      print(c.f(), in_full).find("scatter") == std::string::npos)
+    return "parsed text was compiled apart from the function it says";
+  const auto run = [&](const detail::CompiledFunction& compiled) -> Outcome {
+    Outcome outcome;
+    std::vector<Literal> in = c.inputs();
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (Literal& literal : in) {
+      literal.expand();
+      from.push_back(literal.raw().data());
+    }
+    for (const Type& type : c.f().result_types()) outcome.results.emplace_back(type);
+    for (Literal& literal : outcome.results) to.push_back(literal.mutable_raw().data());
+    try {
+      compiled.run(from, to);
+    } catch (const Error& error) {
+      return {{}, error.what()};
+    }
+    return outcome;
+  };
+  const Outcome first = run(*fresh);
+  if (std::string d = wrong(run(*again), first); !d.empty()) return named("second run", d);
+  return wrong(first, executed(c.program(), c.machine(), c.inputs()));
+}
+
+}  // namespace burin::fuzz

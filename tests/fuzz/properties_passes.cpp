@@ -1,0 +1,105 @@
+// Properties of passes and texts: nothing here makes machine code.
+#include "base/error.h"
+#include "ir/kernel/program.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "tests/fuzz/properties.h"
+
+namespace burin::fuzz {
+
+using namespace ir;
+
+namespace {
+
+PrintOptions in_full() {
+  PrintOptions options;
+  options.max_elements = -1;
+  return options;
+}
+
+std::string text_trip(const std::string& when, const Function& f) {
+  const std::string text = print(f, in_full());
+  Function parsed;
+  try {
+    parsed = parse(text);
+  } catch (const Error& error) {
+    return when + ": the text does not parse: " + error.what();
+  }
+  if (!same_program(parsed, f)) return when + ": parsed text is another program";
+  return print(parsed, in_full()) == text ? "" : when + ": parsed text prints differently";
+}
+
+std::vector<Enclosure> exact_args(const std::vector<Literal>& inputs) {
+  std::vector<Enclosure> args;
+  for (const Literal& input : inputs) args.push_back(exactly(input));
+  return args;
+}
+
+}  // namespace
+
+std::string check_verifier(Case& c) {
+  if (std::string broken = verify(c.f()); !broken.empty()) return "as drawn: " + broken;
+  for (const Case::Stage& stage : c.stages())
+    if (std::string broken = verify(stage.function); !broken.empty()) return "after " + stage.pass + ": " + broken;
+  const std::string broken = verify(c.program());
+  return broken.empty() ? "" : "after plan_memory: " + broken;
+}
+
+std::string check_text(Case& c) {
+  if (std::string broken = text_trip("as drawn", c.f()); !broken.empty()) return broken;
+  const Function parsed = parse(print(c.f(), in_full()));
+  Outcome from_text = evaluated(parsed, c.inputs());
+  if (!from_text.error.empty()) from_text.error.resize(from_text.error.rfind(" ("));  // it knows its line
+  if (std::string d = wrong(from_text, evaluated(c.f(), c.inputs())); !d.empty()) return "parsed text: " + d;
+  for (const Case::Stage& stage : c.stages())
+    if (std::string broken = text_trip("after " + stage.pass, stage.function); !broken.empty()) return broken;
+  return "";
+}
+
+std::string check_program_text(Case& c) {
+  const std::string text = print(c.program());
+  try {
+    const Program parsed = parse_program(text);
+    if (print(parsed) != text) return "a parsed program prints differently";
+    if (std::string broken = verify(parsed); !broken.empty()) return "a parsed program: " + broken;
+  } catch (const Error& error) {
+    return std::string("the text of a program does not parse: ") + error.what();
+  }
+  return "";
+}
+
+std::string check_idempotence(Case& c) {
+  for (const Case::Stage& stage : c.stages()) {
+    if (stage.pass == "inline_calls" || stage.pass == "decompose" || stage.pass == "fuse") continue;
+    if (!same_program(passes::run_pass(stage.pass, stage.function, c.target(), c.options()), stage.function))
+      return "a second " + stage.pass + " changes what the first left";
+  }
+  return "";
+}
+
+std::string check_passes(Case& c) {
+  Outcome before = evaluated(c.f(), c.inputs());
+  const Function* last = &c.f();
+  for (const Case::Stage& stage : c.stages()) {
+    const Outcome after = evaluated(stage.function, c.inputs());
+    // An index that nothing depends on any more is not looked at.
+    const bool dropped = !before.error.empty() && after.error.empty() &&
+                         (stage.pass == "simplify" || stage.pass == "remove_dead" || stage.pass == "decompose");
+    std::string d;
+    if (stage.pass == "widen_half" && c.options().excess_precision && before.error.empty() && after.error.empty()) {
+      Model model;
+      model.excess_precision = true;
+      const std::vector<Enclosure> may_be = enclose(*last, exact_args(c.inputs()), model);
+      d = model.unsure.empty() ? outside(after.results, may_be) : "";
+    } else if (!dropped && (before.error.empty() || after.error.empty())) {
+      d = wrong(after, before);
+    }
+    if (!d.empty()) return "after " + stage.pass + ": " + d;
+    before = after;
+    last = &stage.function;
+  }
+  return "";
+}
+
+}  // namespace burin::fuzz
