@@ -235,6 +235,7 @@ class ProgramBuilder {
   void copy_remaining_results() {
     for (std::uint32_t i : copies_) {
       const ValueId v = f_.results()[i];
+      if (f_.type(v).size() == 0) continue;
       Builder b("copy");
       const ValueId x = b.add_arg(f_.type(v));
       const Function body = b.finish({x});
