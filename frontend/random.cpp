@@ -91,22 +91,23 @@ std::int64_t highest(DType d) {
   return bits >= 63 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << bits) - 1;
 }
 
-// An integer bound moved into `dtype`, and whether it lay above: one past the largest value is a bound that people mean.
+// An integer bound moved to low..high, as `dtype`, and whether it lay above.
 struct Bound {
   Tensor value, above;
 };
-Bound bound(const Tensor& t, DType dtype, const Shape& shape, const std::source_location& where) {
+Bound bound(const Tensor& t, DType dtype, std::int64_t low, std::int64_t high, const Shape& shape,
+            const std::source_location& where) {
   if (const auto& node = detail::Access::node(t); node->kind == detail::Node::Kind::number && node->integral) {
-    const std::int64_t inside = std::clamp(node->integer, lowest(dtype), highest(dtype));
-    return {spread(inside, dtype, shape, where), constant(ir::Type{DType::bool_, shape}, node->integer > inside ? 1 : 0)};
+    const std::int64_t inside = std::clamp(node->integer, low, high);
+    return {spread(inside, dtype, shape, where), constant(ir::Type{DType::bool_, shape}, node->integer > inside)};
   }
   const DType from = t.dtype();
   Tensor inside = t, above = constant(ir::Type{DType::bool_, shape}, 0);
-  if (is_int(from) && (highest(from) > highest(dtype) || (from == DType::u64 && dtype != from))) {
-    above = spread(t > highest(dtype), DType::bool_, shape, where);
-    inside = minimum(inside, highest(dtype));
+  if (is_int(from) && (highest(from) > high || (from == DType::u64 && dtype != from))) {
+    above = spread(t > high, DType::bool_, shape, where);
+    inside = minimum(inside, high);
   }
-  if (is_int(from) && lowest(from) < lowest(dtype)) inside = maximum(inside, lowest(dtype));
+  if (is_int(from) && lowest(from) < low) inside = maximum(inside, low);
   return {spread(inside, dtype, shape, where), above};
 }
 
@@ -260,20 +261,23 @@ Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Ope
     const Tensor one = emit<Op::slice>({pairs}, {.start = {i, 0}, .limit = {i + 1, 2}, .stride = {1, 1}});
     return emit<Op::reshape>({one}, {.shape = {2}});
   };
-  const DType u = unsigned_of(dtype);
+  // Narrow dtypes are drawn as i32, which makes the bias small; one past their largest value is a bound as any other.
+  const bool narrow = size_of(dtype) < 4;
+  const DType drawn = narrow ? DType::i32 : dtype, u = unsigned_of(drawn);
   const Tensor higher = raw_bits(half(0), shape, u), lower = raw_bits(half(1), shape, u);
-  const Tensor from = bound(low.tensor, dtype, shape, where).value;
-  const auto [to, above] = bound(high.tensor, dtype, shape, where);
+  const std::int64_t least = lowest(dtype), most = highest(dtype);
+  const Tensor from = bound(low.tensor, drawn, least, most, shape, where).value;
+  const auto [to, above] = bound(high.tensor, drawn, least, narrow ? most + 1 : most, shape, where);
   const ir::Type type{u, shape};
   const Tensor nothing = emit(Op::le, {to, from}), width = as_dtype(emit(Op::sub, {to, from}), u);
-  // A bound above the dtype stands one past its largest value. The width of all values wraps to 0, and x rem 0 is x.
-  Tensor span = emit(Op::select, {above, emit(Op::add, {width, constant(type, 1)}), width});
+  // A bound above a wide dtype stands one past its largest value. The width of all values wraps to 0, and x rem 0 is x.
+  Tensor span = narrow ? width : emit(Op::select, {above, emit(Op::add, {width, constant(type, 1)}), width});
   span = emit(Op::select, {nothing, constant(type, 1), span});
   // Twice as many random bits as the dtype has keep the bias small: (higher * 2^bits + lower) mod span.
   Tensor multiplier = emit(Op::rem, {constant(type, std::ldexp(1.0, static_cast<int>(4 * size_of(u)))), span});
   multiplier = emit(Op::rem, {emit(Op::mul, {multiplier, multiplier}), span});
   const Tensor offset = emit(Op::add, {emit(Op::mul, {emit(Op::rem, {higher, span}), multiplier}), emit(Op::rem, {lower, span})});
-  return scope.done(emit(Op::add, {from, as_dtype(emit(Op::rem, {offset, span}), dtype)}));
+  return scope.done(as_dtype(emit(Op::add, {from, as_dtype(emit(Op::rem, {offset, span}), drawn)}), dtype));
 }
 
 Tensor gumbel(const Key& key, const Shape& shape, DType dtype, Where where) {

@@ -61,6 +61,16 @@ TEST(RandomIntegers, UpToTheEdgeOfTheirDtype) {
   EXPECT_GE(int(wide.min()), 0);
   EXPECT_LT(int(wide.max()), 2147483647);
   check(wide, 1.0737e9, 3e7);
+  // The same numbers as JAX 0.10.2, also where the width is no power of two.
+  const auto jax = [](const Tensor& x, const std::vector<double>& expected) { test::expect_values(x, expected); };
+  const Key seven = random::key(7);
+  jax(random::randint(seven, {9}, 0, 256, u8), {31, 102, 124, 237, 222, 102, 108, 146, 13});
+  jax(random::randint(seven, {9}, -128, 128, i8), {-97, -26, -4, 109, 94, -26, -20, 18, -115});
+  jax(random::randint(seven, {9}, -300, 70000, i16), {21995, 27934, 17948, 24929, 24474, 17934, 24572, 3414, 30677});
+  jax(random::randint(seven, {9}, 0, 65536, u16), {36639, 19814, 20860, 16365, 53470, 62310, 16748, 18834, 60685});
+  jax(random::randint(seven, {4}, 5, std::int64_t{4294967296}, u32), {2899676964, 3548401003, 1692160385, 1822441458});
+  jax(random::randint(seven, {3}, std::int64_t{-4000000000}, std::int64_t{9000000000}, i64),
+      {6873535173, 4619275709, -1019902590});
   // The whole range of a wider dtype, bounds that are tensors, bounds that are far outside.
   const Tensor all = random::randint(random::key(1), {10000}, std::int64_t{-2147483648}, std::int64_t{2147483648});
   EXPECT_LT(int(all.min()), -2000000000);
