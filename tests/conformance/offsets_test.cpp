@@ -48,7 +48,7 @@ void run(const std::string& text, const std::vector<const void*>& inputs, const 
 TEST(Offsets, OfARowBehindTwoGigabytes) {
   const std::int64_t rows = 262144, width = 8960, row = 239674;
   const Reserved table(static_cast<std::size_t>(rows * width));
-  ASSERT_NE(table.data(), nullptr);
+  if (table.data() == nullptr) GTEST_SKIP() << "no room for 2 GiB of addresses";
   for (std::int64_t i = 0; i < width; ++i) table.data()[row * width + i] = static_cast<std::uint8_t>(i % 251 + 1);
   const std::int32_t id = row;
   std::vector<std::uint8_t> found(static_cast<std::size_t>(width), 0);
