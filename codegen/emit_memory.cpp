@@ -104,8 +104,21 @@ llvm::Value* KernelEmitter::load_lanes(ir::BufferId buffer, const Address& addre
     }
     return reversed ? b_.CreateShuffleVector(result, order) : result;
   }
-  llvm::Value* pointers = b_.CreateGEP(element, address.pointer, expand(address.lanes));
   if (mask == nullptr) mask = llvm::Constant::getAllOnesValue(vector_type(b_.getInt1Ty(), lanes_));
+  if (address.lanes.varying == nullptr && address.lanes.lane == 2 && size_of(info.dtype) == 2 &&
+      target_.vector_bits() == 512) {
+    // Every other 16-bit element: one masked load of twice as many, of which each 32-bit word keeps its low half.
+    std::vector<int> order(static_cast<std::size_t>(2 * lanes_));
+    for (std::size_t i = 0; i < order.size(); ++i)
+      order[i] = static_cast<int>(i % 2 == 0 ? i / 2 : static_cast<std::size_t>(lanes_));
+    llvm::Value* every_other = b_.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), order);
+    llvm::Type* bits = b_.getInt16Ty();
+    llvm::Value* both =
+        annotate(b_.CreateMaskedLoad(vector_type(bits, 2 * lanes_), address.pointer, align, every_other), buffer);
+    llvm::Value* words = b_.CreateBitCast(both, vector_type(b_.getInt32Ty(), lanes_));
+    return b_.CreateBitCast(b_.CreateTrunc(words, vector_type(bits, lanes_)), type);
+  }
+  llvm::Value* pointers = b_.CreateGEP(element, address.pointer, expand(address.lanes));
   return annotate(b_.CreateMaskedGather(type, pointers, align, mask, zero), buffer);
 }
 
@@ -164,8 +177,7 @@ void KernelEmitter::emit_load(const Stmt& s) {
   if (condition == nullptr) {
     // A group runs only if some lane does, so an address that all lanes share is good.
     const bool uniform = address.lanes.is_uniform();
-    llvm::Value* loaded = uniform ? load_uniform(s.buffer, address.pointer)
-                                  : load_lanes(s.buffer, address, mask_);
+    llvm::Value* loaded = uniform ? load_uniform(s.buffer, address.pointer) : load_lanes(s.buffer, address, mask_);
     return set(s.result, from_memory(loaded, buffer.dtype, !uniform));
   }
   BURIN_CHECK(!s.args.empty(), "a conditional load says what it gives otherwise");

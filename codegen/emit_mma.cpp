@@ -1,6 +1,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -21,6 +22,34 @@ struct Operand {
   llvm::Value* base = nullptr;
   std::int64_t per_row = 0, per_column = 0, per_depth = 0;
 };
+
+/// sum + a * b for vectors of pairs of bf16 in i32: one instruction where there is one, else what it does, step by
+/// step.
+llvm::Value* add_pairs(llvm::IRBuilderBase& b, const ir::Target& target, llvm::Value* sum, llvm::Value* left,
+                       llvm::Value* right) {
+  auto* type = llvm::cast<llvm::FixedVectorType>(sum->getType());
+  const unsigned width = type->getNumElements();
+  if (target.isa == ir::Isa::avx512_bf16 || target.isa == ir::Isa::amx) {
+    const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
+                                   : width == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
+                                                : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
+    llvm::Type* pairs = llvm::FixedVectorType::get(b.getBFloatTy(), 2 * width);
+    return b.CreateIntrinsic(id, {sum, b.CreateBitCast(left, pairs), b.CreateBitCast(right, pairs)});
+  }
+  llvm::Type* bits = left->getType();
+  const auto word = [&](std::uint32_t value) { return llvm::ConstantInt::get(bits, value); };
+  const auto flushed = [&](llvm::Value* x) {
+    llvm::Value* raw = b.CreateBitCast(x, bits);
+    llvm::Value* subnormal = b.CreateICmpULT(b.CreateAnd(raw, word(0x7fffffff)), word(0x00800000));
+    return b.CreateBitCast(b.CreateSelect(subnormal, b.CreateAnd(raw, word(0x80000000)), raw), type);
+  };
+  const auto high = [&](llvm::Value* pair) { return flushed(b.CreateAnd(pair, word(0xffff0000))); };
+  const auto low = [&](llvm::Value* pair) { return flushed(b.CreateShl(pair, word(16))); };
+  const auto multiply_add = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+    return flushed(b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {x, y, z}));
+  };
+  return multiply_add(low(left), low(right), multiply_add(high(left), high(right), flushed(sum)));
+}
 
 }  // namespace
 
@@ -51,8 +80,9 @@ void KernelEmitter::emit_mma(const Stmt& s) {
 
   llvm::Type* const_type = b_.getInt64Ty();
   auto tile_slot = [&](std::int64_t r, std::int64_t g) {
-    return b_.CreateConstInBoundsGEP1_64(element, places_[s.buffer.index].pointer,
-                                         static_cast<std::uint64_t>(r * places_[s.buffer.index].row_stride + g * width));
+    return b_.CreateConstInBoundsGEP1_64(
+        element, places_[s.buffer.index].pointer,
+        static_cast<std::uint64_t>(r * places_[s.buffer.index].row_stride + g * width));
   };
   const llvm::Align align(size_of(tile.dtype));
   const std::size_t count = static_cast<std::size_t>(rows * groups);
@@ -80,7 +110,9 @@ void KernelEmitter::emit_mma(const Stmt& s) {
     sums.back()->addIncoming(value, enter);
   }
 
-  auto widen = [&](llvm::Value* stored, DType dtype) {
+  const bool pairs = kernel_.buffers[s.a.index].dtype == DType::u32;
+  auto widen = [&](llvm::Value* stored, DType dtype) -> llvm::Value* {
+    if (pairs) return stored;
     Register r = widened({stored, dtype, false, false});
     return emit_convert(b_, r.value, dtype, tile.dtype);
   };
@@ -117,7 +149,8 @@ void KernelEmitter::emit_mma(const Stmt& s) {
                              : b_.CreateMaskedLoad(several, pointer, stored_align, mask, zero);
     } else {
       std::vector<std::uint64_t> offsets;
-      for (std::int64_t lane = 0; lane < width; ++lane) offsets.push_back(static_cast<std::uint64_t>(lane * o.per_column));
+      for (std::int64_t lane = 0; lane < width; ++lane)
+        offsets.push_back(static_cast<std::uint64_t>(lane * o.per_column));
       llvm::Value* pointers = b_.CreateGEP(stored, pointer, llvm::ConstantDataVector::get(context, offsets));
       loaded = b_.CreateMaskedGather(several, pointers, stored_align, mask, zero);
     }
@@ -129,7 +162,8 @@ void KernelEmitter::emit_mma(const Stmt& s) {
       const std::size_t i = static_cast<std::size_t>(r * groups + g);
       llvm::Value* a = piece(0, r, g);
       llvm::Value* b = piece(1, r, g);
-      next[i] = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {a, b, sums[i]});
+      next[i] = pairs ? add_pairs(b_, target_, sums[i], a, b)
+                      : b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector}, {a, b, sums[i]});
     }
   }
   llvm::Value* next_k = b_.CreateAdd(k, i64(1), "", true, true);

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "ir/eval/scalar.h"
+#include "ir/kernel/pairs.h"
 #include "ir/kernel/program.h"
 
 namespace burin::ir {
@@ -94,8 +95,12 @@ void multiply(const Mma& mma, std::int64_t depth, Tile* tile, const A* a, const 
       Tile& sum = tile[r * mma.tile.row + c * mma.tile.column];
       const A* left = a + r * mma.a.row + c * mma.a.column;
       const B* right = b + r * mma.b.row + c * mma.b.column;
-      for (std::int64_t k = 0; k < depth; ++k, left += mma.a.depth, right += mma.b.depth)
-        sum = std::fma(static_cast<Tile>(*left), static_cast<Tile>(*right), sum);
+      for (std::int64_t k = 0; k < depth; ++k, left += mma.a.depth, right += mma.b.depth) {
+        if constexpr (std::is_same_v<A, std::uint32_t>)
+          sum = add_pair(sum, *left, *right);
+        else
+          sum = std::fma(static_cast<Tile>(*left), static_cast<Tile>(*right), sum);
+      }
     }
 }
 
@@ -421,6 +426,9 @@ class KernelRunner::Machine {
     std::byte* const tile = start(m.tile);
     const std::byte* const a = start(m.a);
     const std::byte* const b = start(m.b);
+    if (m.a.dtype == DType::u32)
+      return multiply(m, depth, reinterpret_cast<float*>(tile), reinterpret_cast<const std::uint32_t*>(a),
+                      reinterpret_cast<const std::uint32_t*>(b));
     with_float(m.a.dtype, [&]<class A>(A) {
       with_float(m.b.dtype, [&]<class B>(B) {
         if (m.tile.dtype == DType::f64)

@@ -92,7 +92,8 @@ enum class StmtKind : std::uint8_t {
   accumulate,  // lane n mod L of acc = lane op arg; n counts the vector loop's iterations from 0 in each run, else n = 0
   finish,      // result = finish acc: lane[i] op= lane[i + h] for h = L/2, ..., 2, 1; then lane 0, converted to dtype
   bind,        // var = bind arg in 0..extent mode: an integer value becomes an index variable with a known range
-  mma          // tile[r,c] += a[...] * b[...] for (r, c, k): factors in the tile's dtype, fused multiply-add, k ascending
+  mma          // tile[r,c] += a[...] * b[...] for (r, c, k): factors in the tile's dtype, fused multiply-add, k ascending; factors
+               // in u32 are pairs of bf16, whose products are added high half first, subnormals flushed (ir/kernel/pairs.h)
 };
 
 struct Stmt;

@@ -375,9 +375,11 @@ class KernelVerifier {
     if (tile.space != Space::tile || tile.shape.rank() != 2) return fail("K8", "mma adds to a tile of two axes");
     if (tile.dtype != DType::f32 && tile.dtype != DType::f64)
       return fail("K2", fmt::format("mma sums in f32 or f64, found {}", name(tile.dtype)));
+    const auto dtype_of = [&](BufferId factor) { return kernel_.buffers[factor.index].dtype; };
+    const bool pairs = dtype_of(s.a) == DType::u32 && dtype_of(s.b) == DType::u32 && tile.dtype == DType::f32;
     for (BufferId factor : {s.a, s.b}) {
-      const DType dtype = kernel_.buffers[factor.index].dtype;
-      if (!is_float(dtype) || size_of(dtype) > size_of(tile.dtype))
+      const DType dtype = dtype_of(factor);
+      if (!pairs && (!is_float(dtype) || size_of(dtype) > size_of(tile.dtype)))
         return fail("K2", fmt::format("mma multiplies {} in {}", name(dtype), name(tile.dtype)));
       if (kernel_.buffers[factor.index].space == Space::tile) return fail("K6", "mma reads its factors from memory");
     }

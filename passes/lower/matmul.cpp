@@ -1,5 +1,5 @@
-// The matmul lowering: register tiles over blocks of a fixed grid, k in panels, B packed when its vectors are not in memory as
-// they are, epilogue on the tile. Loop order: task (batch, m block, n block), k panel, n tile, m tile.
+// The matmul lowering: register tiles over blocks of a fixed grid, k in panels, B packed when its vectors are not in
+// memory as they are, epilogue on the tile. Loop order: task (batch, m block, n block), k panel, n tile, m tile.
 #include <algorithm>
 #include <map>
 
@@ -15,8 +15,14 @@ constexpr std::size_t max_unrolled_epilogue = 2;  // ops on the product that are
 
 class MatmulEmitter {
  public:
-  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops, const InPlace& in_place)
-      : body_(body), target_(target), plan_(plan), loops_(loops), in_place_(in_place), tiles_(choose_tiles(loops, plan.compute, target)) {}
+  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops,
+                const InPlace& in_place)
+      : body_(body),
+        target_(target),
+        plan_(plan),
+        loops_(loops),
+        in_place_(in_place),
+        tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target))) {}
 
   Lowering run();
 
@@ -25,21 +31,37 @@ class MatmulEmitter {
   void emit_panels(bool first_outer, bool last_outer);
   void emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last);
   void pack_rhs(const Affine& panel_start, std::int64_t depth);
-  void emit_tile_row(const Affine& column_tile, std::int64_t columns, const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void pack_lhs(const Affine& panel_start, std::int64_t depth);
+  /// f for each packed element of a panel's k: in a loop over whole ones, then for one that k ends in.
+  void over_steps(std::int64_t depth, LoopKind kind, const std::function<void(const Affine& step, std::int64_t k)>& f);
+  ScalarId packed_value(ValueId operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const Affine& first,
+                        std::int64_t k, std::span<const Affine> inside);
+  void emit_tile_row(const Affine& column_tile, std::int64_t columns, const Affine& panel_start, std::int64_t depth,
+                     bool first, bool last);
   void emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns,
                  const Affine& panel_start, std::int64_t depth, bool first, bool last);
   void finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column);
   std::vector<Affine> flats() const;
   Affine flat_of(Dim dim) const;
   /// For loops over tiles: f for each whole tile of the task's block, then for the rest when this block holds it.
-  void over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole, std::int64_t size,
-                  std::int64_t rest, const std::function<void(const Affine& tile, std::int64_t extent)>& f);
+  void over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole,
+                  std::int64_t size, std::int64_t rest,
+                  const std::function<void(const Affine& tile, std::int64_t extent)>& f);
   BufferId tile_buffer(std::int64_t rows, std::int64_t columns);
   /// A variable over the inner loop of a class that stands for `expression`.
   void stand_for(Dim dim, const Affine& expression);
   std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
+  bool pairs() const { return tiles_.unit == 2; }
+  DType packed_dtype() const { return pairs() ? DType::u32 : plan_.compute; }
   /// Rows of packed A: apart by a little more than the panel, so that they do not fall into one set of the cache.
-  std::int64_t lhs_stride() const { return (tiles_.depth + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes; }
+  std::int64_t lhs_stride() const {
+    return (tiles_.steps(tiles_.depth) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
+  }
+  /// Where packed A keeps row r of a tile of its block at a step of k.
+  Affine lhs_slot(const Affine& row_tile, const Affine& r, const Affine& step) const {
+    const Affine slot = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride());
+    return lhs_along_m_ ? slot + step * tiles_.rows + r : slot + r * lhs_stride() + step;
+  }
   void compute_downstream();
 
   const Function& body_;
@@ -57,7 +79,8 @@ class MatmulEmitter {
   std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
   Affine row_block_, column_block_;
   bool pack_ = false, direct_lhs_ = true;
-  bool along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
+  bool lhs_along_m_ = false;  // packed A holds the rows of a tile side by side, as they lie in memory
+  bool along_k_ = false;      // neighbours in k of the right operand are neighbours in memory
   BufferId packed_, packed_lhs_, partial_, spilled_;
   std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
   std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;
@@ -118,67 +141,121 @@ void MatmulEmitter::over_tiles(const Affine& block, std::int64_t per_block, std:
   }
 }
 
-// Vectors of n that lie in memory one after another are read where they are, unless a long walk over rows would wear out the
-// cache's sets; everything else is packed: [n tile][k][columns], missing columns filled with zeros.
-void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
-  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns,
-             [&](const Affine& tile, std::int64_t columns) {
-               const Affine slot = (tile - column_block_ * tiles_.column_block) * (tiles_.depth * tiles_.columns);
-               const auto pack_one = [&](VarId k, const Affine& c, bool guarded) {
-                 emitter_->enter();
-                 stand_for(Dim::k, panel_start + Affine(k));
-                 stand_for(Dim::n, tile * tiles_.columns + c);
-                 const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
-                 ScalarId value;
-                 if (!guarded) {
-                   value = emitter_->emit(plan_.rhs, at);
-                 } else {
-                   const Affine inside[] = {Affine(columns - 1) - c};
-                   value = emitter_->emit_under(plan_.rhs, at, inside);
-                 }
-                 if (body_.type(plan_.rhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
-                 b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + c)}, value);
-                 emitter_->leave();
-               };
-               if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
-                 const std::int64_t whole = columns / tiles_.lanes, rest = columns % tiles_.lanes;
-                 const auto block = [&](const Affine& first, std::int64_t count) {
-                   b_.loop("k", 0, {Affine(depth)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
-                     space_.declare(k, depth);
-                     b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
-                       space_.declare(c, count);
-                       pack_one(k, first + Affine(c), false);
-                     });
-                     if (count == tiles_.lanes) return;
-                     const ScalarId zero = b_.constant(plan_.compute, 0);
-                     b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
-                       space_.declare(c, tiles_.lanes);
-                       b_.store(packed_, {space_.resolve(slot + Affine(k, padded(columns)) + first + Affine(c))}, zero);
-                     });
-                   });
-                 };
-                 if (whole > 0) {
-                   b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
-                     space_.declare(q, whole);
-                     block(Affine(q, tiles_.lanes), tiles_.lanes);
-                   });
-                 }
-                 if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
-                 return;
-               }
-               b_.loop("k", 0, {Affine(depth)}, LoopKind::serial, 1, [&](VarId k) {
-                 space_.declare(k, depth);
-                 b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-                   space_.declare(c, padded(columns));
-                   pack_one(k, Affine(c), padded(columns) != columns);
-                 });
-               });
-             });
+void MatmulEmitter::over_steps(std::int64_t depth, LoopKind kind,
+                               const std::function<void(const Affine&, std::int64_t)>& f) {
+  const std::int64_t whole = depth / tiles_.unit;
+  if (whole > 0)
+    b_.loop("k", 0, {Affine(whole)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId k) {
+      space_.declare(k, whole);
+      f(Affine(k), tiles_.unit);
+    });
+  if (depth % tiles_.unit != 0) f(Affine(whole), depth % tiles_.unit);
 }
 
-void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column) {
-  // Registers are named by constants, so a loop over the tile is written out row by row. What follows the product is written once, over
-  // a copy of the tile in memory, unless it is next to nothing.
+// The element of `operand` at k = first, in the dtype that is multiplied; of pairs the low half, with first + 1 above
+// it while `k` values are left. Zero where one of `inside` is negative.
+ScalarId MatmulEmitter::packed_value(ValueId operand, const std::vector<std::pair<Dim, std::size_t>>& axes,
+                                     const Affine& first, std::int64_t k, std::span<const Affine> inside) {
+  const auto element = [&](const Affine& at_k) {
+    stand_for(Dim::k, at_k);
+    const Index at = operand_index(body_.type(operand).shape, axes, plan_, flats(), *emitter_);
+    return inside.empty() ? emitter_->emit(operand, at) : emitter_->emit_under(operand, at, inside);
+  };
+  if (!pairs()) {
+    const ScalarId value = element(first);
+    return body_.type(operand).dtype == plan_.compute ? value : b_.let(Op::convert, {value}, plan_.compute);
+  }
+  const auto half = [&](const Affine& at_k) {
+    return b_.let(Op::convert, {b_.let(Op::bitcast, {element(at_k)}, DType::u16)}, DType::u32);
+  };
+  const ScalarId low = half(first);
+  if (k == 1) return low;
+  const ScalarId high = b_.let(Op::shift_left, {half(first + Affine(1)), b_.constant(DType::u32, 16)}, DType::u32);
+  return b_.let(Op::bit_or, {low, high}, DType::u32);
+}
+
+// Vectors of n that lie in memory one after another are read where they are, unless a long walk over rows would wear
+// out the cache's sets; everything else is packed: [n tile][k][columns], missing columns filled with zeros.
+void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
+  over_tiles(
+      column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
+      tiles_.rest_columns, [&](const Affine& tile, std::int64_t columns) {
+        const Affine slot =
+            (tile - column_block_ * tiles_.column_block) * (tiles_.steps(tiles_.depth) * tiles_.columns);
+        const auto pack_one = [&](const Affine& step, std::int64_t k, const Affine& c, bool guarded) {
+          emitter_->enter();
+          stand_for(Dim::n, tile * tiles_.columns + c);
+          const std::vector<Affine> inside(guarded ? 1 : 0, Affine(columns - 1) - c);
+          const ScalarId value = packed_value(plan_.rhs, plan_.rhs_axes, panel_start + step * tiles_.unit, k, inside);
+          b_.store(packed_, {space_.resolve(slot + step * padded(columns) + c)}, value);
+          emitter_->leave();
+        };
+        if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
+          const std::int64_t whole = columns / tiles_.lanes, rest = columns % tiles_.lanes;
+          const auto block = [&](const Affine& first, std::int64_t count) {
+            over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) {
+              b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
+                space_.declare(c, count);
+                pack_one(step, k, first + Affine(c), false);
+              });
+              if (count == tiles_.lanes) return;
+              const ScalarId zero = b_.constant(packed_dtype(), 0);
+              b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
+                space_.declare(c, tiles_.lanes);
+                b_.store(packed_, {space_.resolve(slot + step * padded(columns) + first + Affine(c))}, zero);
+              });
+            });
+          };
+          if (whole > 0) {
+            b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
+              space_.declare(q, whole);
+              block(Affine(q, tiles_.lanes), tiles_.lanes);
+            });
+          }
+          if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
+          return;
+        }
+        over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+          b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+            space_.declare(c, padded(columns));
+            pack_one(step, k, Affine(c), padded(columns) != columns);
+          });
+        });
+      });
+}
+
+void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
+  over_tiles(
+      row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
+      [&](const Affine& tile, std::int64_t rows) {
+        const auto over_rows = [&](LoopKind kind, const std::function<void(const Affine&)>& f) {
+          b_.loop("r", 0, {Affine(rows)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
+            space_.declare(r, rows);
+            f(Affine(r));
+          });
+        };
+        const auto pack_one = [&](const Affine& r, const Affine& step, std::int64_t k) {
+          emitter_->enter();
+          stand_for(Dim::m, tile * tiles_.rows + r);
+          const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, {});
+          b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, step))}, value);
+          emitter_->leave();
+        };
+        if (lhs_along_m_)
+          over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+            over_rows(LoopKind::vector, [&](const Affine& r) { pack_one(r, step, k); });
+          });
+        else
+          over_rows(LoopKind::serial, [&](const Affine& r) {
+            over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) { pack_one(r, step, k); });
+          });
+      });
+}
+
+void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row,
+                                const Affine& column) {
+  // Registers are named by constants, so a loop over the tile is written out row by row. What follows the product is
+  // written once, over a copy of the tile in memory, unless it is next to nothing.
   const bool spill = downstream_.size() > max_unrolled_epilogue;
   const std::int64_t width = padded(columns);
   if (spill)
@@ -194,12 +271,14 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
       emitter_->enter();
       stand_for(Dim::m, row + Affine(r));
       stand_for(Dim::n, column + Affine(c));
-      const Affine dot_flat = (flat_of(Dim::batch) * plan_.m.size() + flat_of(Dim::m)) * plan_.n.size() + flat_of(Dim::n);
+      const Affine dot_flat =
+          (flat_of(Dim::batch) * plan_.m.size() + flat_of(Dim::m)) * plan_.n.size() + flat_of(Dim::n);
       const Index dot_index = Index::of_flat(body_.type(plan_.result).shape, dot_flat);
       emitter_->set_hook([&](ValueId v, const Index& at) -> std::optional<ScalarId> {
         if (v != plan_.result) return std::nullopt;
         BURIN_CHECK(emitter_->flat(at) == dot_flat, "an epilogue that reads another element of the product");
-        const ScalarId value = spill ? b_.load(spilled_, {Affine(r, tiles_.columns) + Affine(c)}) : b_.load(tile, {Affine(r), Affine(c)});
+        const ScalarId value =
+            spill ? b_.load(spilled_, {Affine(r, tiles_.columns) + Affine(c)}) : b_.load(tile, {Affine(r), Affine(c)});
         const DType dtype = body_.type(plan_.result).dtype;
         return dtype == plan_.compute ? value : b_.let(Op::convert, {value}, dtype);
       });
@@ -237,8 +316,9 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
   });
 }
 
-void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns,
-                              const Affine& panel_start, std::int64_t depth, bool first, bool last) {
+void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile,
+                              std::int64_t columns, const Affine& panel_start, std::int64_t depth, bool first,
+                              bool last) {
   const std::int64_t width = padded(columns);
   const BufferId tile = tile_buffer(rows, width);
   const Affine row = row_tile * tiles_.rows, column = column_tile * tiles_.columns;
@@ -266,25 +346,24 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
   mma.depth = b_.kernel().new_var("k");
   space_.declare(mma.row, rows);
   space_.declare(mma.column, width);
-  space_.declare(mma.depth, depth);
-  mma.hi = {Affine(depth)};
+  space_.declare(mma.depth, tiles_.steps(depth));
+  mma.hi = {Affine(tiles_.steps(depth))};
   stand_for(Dim::m, row + Affine(mma.row));
   stand_for(Dim::n, column + Affine(mma.column));
-  stand_for(Dim::k, panel_start + Affine(mma.depth));
+  if (!pairs()) stand_for(Dim::k, panel_start + Affine(mma.depth));
   if (direct_lhs_) {
     const Index at = operand_index(body_.type(plan_.lhs).shape, plan_.lhs_axes, plan_, flats(), *emitter_);
     const auto place = find_place(body_, plan_.lhs, at, *emitter_);
     mma.a = args_[place->arg];
     mma.a_indices = {space_.resolve(place->offset)};
   } else {
-    const Affine at = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride()) + Affine(mma.row, lhs_stride()) +
-                      Affine(mma.depth);
     mma.a = packed_lhs_;
-    mma.a_indices = {space_.resolve(at)};
+    mma.a_indices = {space_.resolve(lhs_slot(row_tile, Affine(mma.row), Affine(mma.depth)))};
   }
   if (pack_) {
     mma.b = packed_;
-    mma.b_indices = {space_.resolve((column_tile - column_block_ * tiles_.column_block) * (tiles_.depth * tiles_.columns) +
+    mma.b_indices = {space_.resolve((column_tile - column_block_ * tiles_.column_block) *
+                                        (tiles_.steps(tiles_.depth) * tiles_.columns) +
                                     Affine(mma.depth, width) + Affine(mma.column))};
   } else {
     const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
@@ -301,30 +380,12 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
 
 void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last) {
   emitter_->enter();
-  if (!direct_lhs_ && depth > 0)
-    over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
-               [&](const Affine& tile, std::int64_t rows) {
-                 const Affine slot = (tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride());
-                 b_.loop("r", 0, {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
-                   space_.declare(r, rows);
-                   b_.loop("k", 0, {Affine(depth)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
-                     space_.declare(k, depth);
-                     emitter_->enter();
-                     stand_for(Dim::m, tile * tiles_.rows + Affine(r));
-                     stand_for(Dim::k, panel_start + Affine(k));
-                     const Index at = operand_index(body_.type(plan_.lhs).shape, plan_.lhs_axes, plan_, flats(), *emitter_);
-                     ScalarId value = emitter_->emit(plan_.lhs, at);
-                     if (body_.type(plan_.lhs).dtype != plan_.compute) value = b_.let(Op::convert, {value}, plan_.compute);
-                     b_.store(packed_lhs_, {space_.resolve(slot + Affine(r, lhs_stride()) + Affine(k))}, value);
-                     emitter_->leave();
-                   });
-                 });
-               });
+  if (!direct_lhs_ && depth > 0) pack_lhs(panel_start, depth);
   if (pack_ && depth > 0) pack_rhs(panel_start, depth);
-  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns,
-             [&](const Affine& column_tile, std::int64_t columns) {
-               over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
-                          [&](const Affine& row_tile, std::int64_t rows) {
+  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
+             tiles_.rest_columns, [&](const Affine& column_tile, std::int64_t columns) {
+               over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows,
+                          tiles_.rest_rows, [&](const Affine& row_tile, std::int64_t rows) {
                             emit_tile(row_tile, rows, column_tile, columns, panel_start, depth, first, last);
                           });
              });
@@ -339,7 +400,8 @@ void MatmulEmitter::emit_panels(bool first_outer, bool last_outer) {
   // The first and last panels differ in where tiles start and end; those between share a loop.
   std::int64_t done = 0;
   const auto one = [&](std::int64_t p) {
-    emit_panel(Affine(p * tiles_.depth), p < whole ? tiles_.depth : rest, first_outer && p == 0, last_outer && p + 1 == panels);
+    emit_panel(Affine(p * tiles_.depth), p < whole ? tiles_.depth : rest, first_outer && p == 0,
+               last_outer && p + 1 == panels);
   };
   one(done++);
   const std::int64_t middle_end = rest > 0 ? whole : whole - 1;
@@ -457,32 +519,42 @@ Lowering MatmulEmitter::run() {
   const auto lhs_place = place_of(plan_.lhs, plan_.lhs_axes), rhs_place = place_of(plan_.rhs, plan_.rhs_axes);
   const VarId m_var = loop_value_[loops_.of(Dim::m).back()].terms[0].first;
   const VarId n_var = loop_value_[loops_.of(Dim::n).back()].terms[0].first;
-  direct_lhs_ = lhs_place.has_value();
+  const VarId k_var = loop_value_[loops_.of(Dim::k).back()].terms[0].first;
+  direct_lhs_ = lhs_place && !pairs();
+  lhs_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
   // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out.
-  const std::int64_t row_bytes = lhs_place ? lhs_place->offset.coefficient(m_var) * static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype)) : 0;
+  const std::int64_t row_bytes =
+      lhs_place ? lhs_place->offset.coefficient(m_var) * static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype))
+                : 0;
   if (row_bytes != 0 && row_bytes % 2048 == 0 && tiles_.rows > 4 && tiles_.column_block > 1) direct_lhs_ = false;
   const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
   const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
-  pack_ = !(contiguous && whole_vectors && !reused);
-  const VarId k_var = loop_value_[loops_.of(Dim::k).back()].terms[0].first;
-  along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous && tiles_.depth >= tiles_.lanes;
+  pack_ = pairs() || !(contiguous && whole_vectors && !reused);
+  along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous &&
+             tiles_.steps(tiles_.depth) >= tiles_.lanes;
   loop_value_ = before;
 
-  const auto scratch = [&](const char* name, std::int64_t elements) {
-    return kernel.add_buffer({.name = name, .dtype = plan_.compute, .shape = Shape{elements}, .strides = {1}, .space = Space::scratch});
+  const auto scratch = [&](const char* name, std::int64_t elements, DType dtype) {
+    return kernel.add_buffer(
+        {.name = name, .dtype = dtype, .shape = Shape{elements}, .strides = {1}, .space = Space::scratch});
   };
-  if (pack_) packed_ = scratch("packed_b", tiles_.column_block * tiles_.depth * tiles_.columns);
-  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride());
+  if (pack_)
+    packed_ = scratch("packed_b", tiles_.column_block * tiles_.steps(tiles_.depth) * tiles_.columns, packed_dtype());
+  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride(), packed_dtype());
   if (loops_.size(Dim::k) > tiles_.depth)
-    partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns);
-  if (downstream_.size() > max_unrolled_epilogue) spilled_ = scratch("tile", tiles_.rows * tiles_.columns);
+    partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns, plan_.compute);
+  if (downstream_.size() > max_unrolled_epilogue)
+    spilled_ = scratch("tile", tiles_.rows * tiles_.columns, plan_.compute);
   for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})
     for (std::int64_t columns : {tiles_.column_tiles > 0 ? tiles_.columns : 0, padded(tiles_.rest_columns)})
       if (rows > 0 && columns > 0 && !tile_buffers_.contains({rows, columns}))
-        tile_buffers_[{rows, columns}] = kernel.add_buffer({.name = "tile" + std::to_string(rows) + "x" + std::to_string(columns),
-                                                            .dtype = plan_.compute, .shape = Shape{rows, columns},
-                                                            .strides = {columns, 1}, .space = Space::tile});
+        tile_buffers_[{rows, columns}] =
+            kernel.add_buffer({.name = "tile" + std::to_string(rows) + "x" + std::to_string(columns),
+                               .dtype = plan_.compute,
+                               .shape = Shape{rows, columns},
+                               .strides = {columns, 1},
+                               .space = Space::tile});
   emit_task();
   Lowering done;
   done.kernels.push_back(std::move(main_));

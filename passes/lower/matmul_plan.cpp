@@ -78,8 +78,16 @@ MatmulLoops initial_loops(const MatmulPlan& plan) {
   return {{plan.batch.size(), plan.m.size(), plan.n.size(), plan.k.size()}, {Dim::batch, Dim::m, Dim::n, Dim::k}};
 }
 
-MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target) {
+bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const MatmulLoops& loops, const Target& target) {
+  const bool bf16_only = plan.compute == DType::f32 && body.type(plan.lhs).dtype == DType::bf16 &&
+                         body.type(plan.rhs).dtype == DType::bf16;
+  return bf16_only && (target.isa == Isa::avx512_bf16 || target.isa == Isa::amx) && loops.inner(Dim::m) >= 8 &&
+         loops.inner(Dim::n) >= 8;
+}
+
+MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs) {
   MatmulTiles t;
+  t.unit = pairs ? 2 : 1;
   t.lanes = native_lanes(target) / (compute == DType::f64 ? 2 : 1);
   const std::int64_t m = loops.inner(Dim::m), n = loops.inner(Dim::n), k = loops.inner(Dim::k);
   // Accumulators, one row of B vectors and a splat of A fit the registers.
@@ -95,9 +103,10 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   t.column_tiles = n / t.columns;
   t.rest_columns = n % t.columns;
   // Kc x Nr of B in 0.8 of L1; a block of A in half of L2; blocks of about 2 MFLOP, so that tasks even out.
-  const std::int64_t size = static_cast<std::int64_t>(size_of(compute));
+  const std::int64_t size = static_cast<std::int64_t>(pairs ? size_of(DType::bf16) : size_of(compute));
   const std::int64_t panel = std::max<std::int64_t>(target.l1_bytes * 8 / 10 / (t.columns * size), 64);
-  t.depth = k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(k, ceil_div(k, panel));
+  t.depth =
+      k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), t.unit) * t.unit;
   const std::int64_t all_rows = t.row_tiles + (t.rest_rows > 0), all_columns = t.column_tiles + (t.rest_columns > 0);
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
   // About 48 tasks where the work allows, each of 2 to 32 MFLOP.
@@ -108,10 +117,14 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));
   // Squarish in elements.
   const double side = std::sqrt(tiles_per_task * static_cast<double>(t.rows * t.columns));
-  const auto tiles_of = [](double elements, std::int64_t tile) { return static_cast<std::int64_t>(elements / static_cast<double>(tile) + 0.5); };
-  std::int64_t row_block = std::clamp<std::int64_t>(tiles_of(side, t.rows), 1, std::max<std::int64_t>(std::min(all_rows, most_rows), 1));
-  std::int64_t column_block = std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles_per_task / static_cast<double>(row_block) + 0.5), 1,
-                                                       std::max<std::int64_t>(all_columns, 1));
+  const auto tiles_of = [](double elements, std::int64_t tile) {
+    return static_cast<std::int64_t>(elements / static_cast<double>(tile) + 0.5);
+  };
+  std::int64_t row_block =
+      std::clamp<std::int64_t>(tiles_of(side, t.rows), 1, std::max<std::int64_t>(std::min(all_rows, most_rows), 1));
+  std::int64_t column_block =
+      std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles_per_task / static_cast<double>(row_block) + 0.5), 1,
+                               std::max<std::int64_t>(all_columns, 1));
   column_block = std::min<std::int64_t>(column_block, std::max<std::int64_t>(1, 512 / t.columns));
   t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, row_block), 1);
   t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, column_block), 1);
@@ -169,8 +182,10 @@ std::optional<Place> find_place(const Function& body, ValueId v, const Index& at
     case Op::transpose:
     case Op::broadcast:
     case Op::slice:
-    case Op::reverse: return find_place(body, body.operand(op, 0), emitter.move_index(op, at), emitter);
-    default: return std::nullopt;
+    case Op::reverse:
+      return find_place(body, body.operand(op, 0), emitter.move_index(op, at), emitter);
+    default:
+      return std::nullopt;
   }
 }
 

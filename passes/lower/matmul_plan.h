@@ -11,8 +11,8 @@ namespace burin::passes::lower {
 
 enum class Dim : std::uint8_t { batch, m, n, k };
 
-/// Loops of the four classes, outermost first. Each class starts as one loop and is split when an index asks for it; the
-/// last m, n and k loops are the ones that are tiled.
+/// Loops of the four classes, outermost first. Each class starts as one loop and is split when an index asks for it;
+/// the last m, n and k loops are the ones that are tiled.
 struct MatmulLoops {
   std::vector<std::int64_t> extents;
   std::vector<Dim> dims;
@@ -26,9 +26,9 @@ struct MatmulLoops {
 
 struct MatmulPlan {
   OpId dot;
-  DType compute;                   // of tiles: f32 or f64
+  DType compute;  // of tiles: f32 or f64
   ValueId lhs, rhs, result;
-  Shape batch, m, n, k;            // extents per axis of each class, in the order of the dot's axes
+  Shape batch, m, n, k;  // extents per axis of each class, in the order of the dot's axes
   // By axis of the operand: its class and its position within it.
   std::vector<std::pair<Dim, std::size_t>> lhs_axes, rhs_axes;
 };
@@ -43,15 +43,23 @@ struct MatmulTiles {
   std::int64_t rest_rows = 0, rest_columns = 0;  // of the last, partial tile
   std::int64_t row_block = 0, column_block = 0;  // tiles per task
   std::int64_t row_blocks = 0, column_blocks = 0;
-  std::int64_t depth = 0;                        // k per panel
+  std::int64_t depth = 0;  // k per panel
+  std::int64_t unit = 1;   // k per packed element: 2 when u32 holds a pair of bf16
+
+  /// Packed elements of `k` values of k.
+  std::int64_t steps(std::int64_t k) const { return (k + unit - 1) / unit; }
 };
-MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target);
+MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs);
+/// Are products of bf16 formed pair by pair? Where there is an instruction for it, and enough of either side to pay for
+/// packing both.
+bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const MatmulLoops& loops, const Target& target);
 
 /// Element (batch, m, n, k), given as one flat expression per loop class, of an operand of the dot.
 Index operand_index(const Shape& operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const MatmulPlan& plan,
                     const std::vector<Affine>& flat_by_dim, ElementEmitter& emitter);
 
-/// Where the elements of a value lie when they are elements of an argument at affine positions: no arithmetic in between.
+/// Where the elements of a value lie when they are elements of an argument at affine positions: no arithmetic in
+/// between.
 struct Place {
   std::size_t arg;
   Affine offset;

@@ -33,7 +33,8 @@ std::string packed(const char* tile, const char* operand, Shape2 s, int width, c
       store c[r, j], %1 if 0 - t >= 0
     }}
   }}
-}})", tile, operand, s.rows, s.columns, s.depth, width, bound == nullptr ? depth : bound);
+}})",
+                     tile, operand, s.rows, s.columns, s.depth, width, bound == nullptr ? depth : bound);
 }
 
 void compare(const std::string& text) {
@@ -58,10 +59,52 @@ void compare(const std::string& text) {
 }
 
 TEST(CodegenMma, packed_panels) {
-  for (Shape2 s : {Shape2{14, 32, 33}, {6, 16, 7}, {8, 48, 5}, {1, 64, 9}, {3, 5, 3}, {5, 1, 4}, {1, 1, 1}, {4, 24, 2}, {2, 17, 3}}) {
+  for (Shape2 s : {Shape2{14, 32, 33},
+                   {6, 16, 7},
+                   {8, 48, 5},
+                   {1, 64, 9},
+                   {3, 5, 3},
+                   {5, 1, 4},
+                   {1, 1, 1},
+                   {4, 24, 2},
+                   {2, 17, 3}}) {
     for (const char* operand : {"f32", "bf16", "f16"}) compare(packed("f32", operand, s, 16));
     compare(packed("f64", "f64", s, 8));
     compare(packed("f64", "f32", s, 16));
+  }
+}
+
+// Pairs of bf16 of every magnitude, subnormals, infinities and NaN among them, on the instruction and on what stands
+// for it.
+TEST(CodegenMma, pairs) {
+  for (Shape2 s : {Shape2{14, 32, 33}, {6, 16, 7}, {3, 5, 3}, {5, 1, 4}, {4, 24, 2}}) {
+    const Kernel kernel = ir::parse_kernel(packed("f32", "u32", s, 16));
+    for (const std::uint32_t exponents :
+         {0x7f807f80u, 0x1f801f80u, 0x01000100u}) {  // masks that leave any, small and subnormal factors
+      std::vector<Literal> given;
+      std::uint32_t bits = 12345;
+      for (std::size_t i = 0; i < kernel.num_params(); ++i) {
+        Literal x({kernel.buffers[i].dtype, Shape::of(kernel.buffers[i].span())});
+        for (std::int64_t j = 0; j < x.type().size(); ++j) {
+          bits = bits * 1664525 + 1013904223;
+          if (i == 2)
+            x.set(j, 1e-38 * static_cast<double>(j % 7));
+          else
+            x.set_int(j, static_cast<std::int64_t>((bits & exponents) | (bits & 0x807f807fu)));
+        }
+        given.push_back(x);
+      }
+      std::vector<Literal> expected = given;
+      std::vector<std::byte*> pointers;
+      for (Literal& literal : expected) pointers.push_back(literal.mutable_raw().data());
+      ir::KernelRunner(kernel).run(pointers);
+      for (const ir::Target& target : runnable_targets()) {
+        std::vector<Literal> found = given;
+        run(kernel, target, found);
+        EXPECT_EQ(difference(found[2], expected[2]), "")
+            << s.rows << 'x' << s.columns << 'x' << s.depth << " on " << label(target);
+      }
+    }
   }
 }
 

@@ -66,6 +66,9 @@ TEST(KernelVerifier, K2DtypesAgree) {
             "K2: kernel @f: `%0 = index 3 : bool`: an index is a number, found bool");
   EXPECT_EQ(body("in x: f64[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"),
             "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: mma multiplies f64 in f32");
+  EXPECT_EQ(body("in x: u32[2,2], in y: f32[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * y[k, c] for k in 0..2"),
+            "K2: kernel @f: `mma t[r, c] += x[r, k] * y[k, c] for k in 0..2`: mma multiplies u32 in f32");
+  EXPECT_EQ(body("in x: u32[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"), "");
   EXPECT_EQ(body("in x: bf16[2,2]", "tile t: bf16[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"),
             "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: mma sums in f32 or f64, found bf16");
   Kernel kernel = parse_kernel("kernel @f() {\n  %0 = constant 1 : f32\n}");

@@ -48,7 +48,7 @@ void check(std::string_view text, std::vector<bool> donated = {}, std::vector<st
   std::vector<Literal> args;
   for (ValueId arg : f.args()) args.push_back(random_literal(f.type(arg), rng));
   const std::vector<Literal> want = evaluate(f, args);
-  for (Isa isa : {Isa::avx512, Isa::avx2})
+  for (Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2})
     for (bool fused : {true, false}) {
       Target target;
       target.isa = isa;
@@ -181,6 +181,36 @@ TEST(lowering, matmul_shapes) {
     check("func @main(%x: f32[" + k + "," + m + "], %w: f32[" + k + "," + n + "]) -> (f32[" + m + "," + n + "]) {\n"
           "  %y = dot_general %x, %w {lhs_contract = [0], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
   }
+}
+
+// Both sides packed as pairs of bf16 where there is an instruction for them: odd and single k, tails of every tile, all
+// layouts.
+TEST(lowering, matmul_of_bf16) {
+  struct Case {
+    int m, n, k;
+  };
+  for (const Case& c : {Case{8, 8, 1}, {9, 17, 2}, {16, 32, 33}, {33, 47, 65}, {29, 64, 1901}, {8, 100, 0}}) {
+    const auto type = [](int rows, int columns) {
+      return "bf16[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
+    };
+    for (const bool lhs_turned : {false, true})
+      for (const bool rhs_turned : {false, true})
+        check("func @main(%x: " + (lhs_turned ? type(c.k, c.m) : type(c.m, c.k)) +
+              ", %w: " + (rhs_turned ? type(c.n, c.k) : type(c.k, c.n)) + ") -> (" + type(c.m, c.n) + ") {\n" +
+              "  %y = dot_general %x, %w {lhs_contract = [" + (lhs_turned ? "0" : "1") + "], rhs_contract = [" +
+              (rhs_turned ? "1" : "0") + "], dtype = bf16}\n  return %y\n}\n");
+  }
+  check(
+      "func @main(%x: bf16[2,10,3,7], %w: bf16[2,3,7,12]) -> (f32[2,10,12]) {\n"  // two contracting axes, a batch axis
+      "  %y = dot_general %x, %w {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2, 3], rhs_contract = [1, 2], "
+      "dtype = f32}\n"
+      "  return %y\n}\n");
+  check(
+      "func @main(%x: f32[20,24], %w: bf16[24,24]) -> (bf16[20,24]) {\n"  // a prologue that rounds, an epilogue of
+                                                                          // several ops
+      "  %h = convert %x {dtype = bf16}\n"
+      "  %y = dot_general %h, %w {lhs_contract = [1], rhs_contract = [0], dtype = bf16}\n"
+      "  %t = tanh %y\n  %u = add %t, %y\n  %z = mul %u, %t\n  return %z\n}\n");
 }
 
 TEST(lowering, matmul_with_epilogue_heads_and_dtypes) {
