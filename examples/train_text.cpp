@@ -184,7 +184,7 @@ int run(const Arguments& arguments) {
   for (std::size_t i = 0; i < activations.size(); ++i) report.activations.emplace_back("block " + std::to_string(i), float(activations[i]));
   const auto grads = grad(text_model::loss)(params, batch, heads);
   for (const auto& [path, g] : tree::leaves(grads)) report.gradients.emplace_back(path, float(sqrt(mean(square(g)))));
-  report.times = compiled.profile();
+  report.times = compiled.profile().text();
   report.kernels = compiled.kernels();
   report.memory = compiled.memory();
   report.ir_before = lowered.text();

@@ -10,11 +10,13 @@
 
 #include "base/check.h"
 #include "frontend/dump.h"
+#include "frontend/profile.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
 #include "passes/pipeline.h"
 #include "runtime/cache.h"
 #include "runtime/executable.h"
+#include "runtime/peaks.h"
 #include "runtime/profile.h"
 #include "runtime/thread_pool.h"
 #if BURIN_WITH_LLVM
@@ -160,7 +162,7 @@ class Machine final : public CompiledFunction {
     run_options.num_threads = options_.num_threads;
     executable_->run(inputs, outputs, run_options);
   }
-  std::string profile(int runs) const override {
+  Profile profile(int runs) const override {
     std::vector<std::shared_ptr<runtime::Buffer>> buffers;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
@@ -172,13 +174,14 @@ class Machine final : public CompiledFunction {
     for (const ir::Type& type : program_->inputs) inputs.push_back(zeros(type));
     for (std::size_t i = 0; i < aliases_.size(); ++i)
       outputs.push_back(aliases_[i] >= 0 ? buffers[static_cast<std::size_t>(aliases_[i])]->data() : zeros(program_->outputs[i]));
+    const runtime::Peaks& peaks = runtime::machine_peaks(executable_->held(options_.num_threads).threads);
     runtime::Profile times;
     runtime::RunOptions run_options;
     run_options.num_threads = options_.num_threads;
     executable_->run(inputs, outputs, run_options);
     run_options.profile = &times;
     for (int i = 0; i < runs; ++i) executable_->run(inputs, outputs, run_options);
-    return print(times);
+    return by_kernel(*program_, times, peaks);
   }
 
  private:
@@ -220,7 +223,7 @@ const ir::Program& CompiledFunction::program() const {
   return *program_;
 }
 
-std::string CompiledFunction::profile(int) const { fail(Msg::not_machine_code); }
+Profile CompiledFunction::profile(int) const { fail(Msg::not_machine_code); }
 
 CallMemory CompiledFunction::working_memory() const {
   std::int64_t scratch = 0;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <burin/profile.h>
+
 #include "frontend/node.h"
 #include "ir/function.h"
 #include "ir/kernel/program.h"
@@ -68,8 +70,8 @@ class CompiledFunction {
   bool writes_in_place(std::size_t i) const { return aliases_[i] >= 0 && in_place_[i]; }
   /// Inputs and outputs by pointer, as in runtime::Executable.
   virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) const = 0;
-  /// A table of the steps' times; an error unless it is machine code.
-  virtual std::string profile(int runs) const;
+  /// Times of the kernels over so many runs on inputs of zeros; an error unless it is machine code.
+  virtual Profile profile(int runs) const;
   /// Of a call as things stand (the number of threads may have no limit but the process's), donated arguments held by
   /// nobody else. Fails under the evaluator, which allocates as it goes.
   CallMemory memory() const;

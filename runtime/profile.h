@@ -20,7 +20,4 @@ struct Profile {
   std::int64_t total_ns = 0;  // of the runs, with what is beside the steps
 };
 
-/// A table for people: the dearest steps first, with their share of the total.
-std::string print(const Profile& profile);
-
 }  // namespace burin::runtime

@@ -15,6 +15,8 @@ int main(int argc, char** argv) {
   app.add_option("item", names, "what to time")->required();
   app.add_option("--reps", reps, "timed repetitions")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--threads", threads, "worker threads; 0: one per core")->check(CLI::NonNegativeNumber)->capture_default_str();
+  bool profile = false;
+  app.add_flag("--profile", profile, "print a table of the kernels instead: times, calls, rates, share of the machine's limit");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -23,6 +25,10 @@ int main(int argc, char** argv) {
   try {
     for (const std::string& name : names) {
       bench::Item item = bench::make_item(name, threads);
+      if (profile) {
+        std::cout << name << ": " << item.profile(reps).text() << std::flush;
+        continue;
+      }
       item.run();
       item.run();
       std::vector<double> times;

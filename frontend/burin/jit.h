@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <burin/profile.h>
 #include <burin/trace.h>
 #include <burin/tree.h>
 
@@ -37,8 +38,9 @@ class Compiled {
   std::string memory() const;
   /// For each op the kernel it is in, or why it is alone.
   std::string explain_fusion() const;
-  /// Times of the steps over that many runs on inputs of zeros, the dearest first; machine code only.
-  std::string profile(int runs = 10) const;
+  /// Times of the kernels over that many runs on inputs of zeros, beside what the machine can do at best (measured at the
+  /// first profile of a process, in a quarter of a second); machine code only.
+  Profile profile(int runs = 10) const;
   std::int64_t num_kernels() const;
   std::int64_t num_steps() const;
   /// Bytes that a call asks of the allocator: arena, scratch of its threads, results. Exact for machine code when donated

@@ -153,6 +153,8 @@ struct Kernel {
   std::vector<Site> sites;
   std::uint32_t num_scalars = 0, num_accs = 0;
   double cost = 0;  // estimated nanoseconds on one core for all tasks: the scheduler's threading threshold
+  // Of one call: floating-point operations and bytes that its ops ask for, whatever the loops do. For profiles.
+  std::int64_t flops = 0, bytes = 0;
 
   std::int64_t num_tasks() const;
   std::size_t num_params() const;

@@ -46,9 +46,9 @@ class KernelParser {
       }
       in_.expect(")");
     }
-    if (in_.accept("cost")) {
-      kernel_.cost = make_constant(in_, read_constant(in_), Type{f64, {}}).at(0);
-    }
+    if (in_.accept("cost")) kernel_.cost = make_constant(in_, read_constant(in_), Type{f64, {}}).at(0);
+    if (in_.accept("flops")) kernel_.flops = natural("a number of operations");
+    if (in_.accept("bytes")) kernel_.bytes = natural("a number of bytes");
   }
 
   void buffer() {

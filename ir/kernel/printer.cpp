@@ -59,6 +59,8 @@ class KernelPrinter {
       tail += ")";
     }
     if (kernel_.cost != 0) tail += " cost " + element_text(Literal::scalar(f64, kernel_.cost), 0);
+    if (kernel_.flops != 0) tail += " flops " + std::to_string(kernel_.flops);
+    if (kernel_.bytes != 0) tail += " bytes " + std::to_string(kernel_.bytes);
     tail += " {\n";
     std::string one_line = head, wrapped = head;
     for (std::size_t i = 0; i < kernel_.buffers.size(); ++i) {

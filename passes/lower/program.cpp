@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "ir/builder.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/work.h"
 
 namespace burin::passes {
 namespace {
@@ -199,6 +200,8 @@ class ProgramBuilder {
     std::vector<BufferRef> temps;
     for (const Type& type : lowering.temps)
       temps.push_back(new_arena_value(type, with_place(a.body->name() + ".temp", where)));
+    // The first kernel does what the body says; what follows it combines partial results.
+    lower::Work work = lower::work_of(*a.body);
     for (lower::LoweredKernel& lowered : lowering.kernels) {
       Step step;
       for (const lower::Param& param : lowered.params) switch (param.kind) {
@@ -214,7 +217,11 @@ class ProgramBuilder {
         }
       step.label = with_place(lowered.kernel.name, where);
       lowered.kernel.cost = std::ceil(lowered.kernel.cost);  // an estimate: digits after the point only disturb the reader
+      lowered.kernel.flops = work.flops;
+      lowered.kernel.bytes = work.bytes;
       add_step(std::move(step), std::move(lowered.kernel));
+      work = {};
+      for (const Type& type : lowering.temps) work.bytes += type.bytes();
     }
   }
 

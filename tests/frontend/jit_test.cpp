@@ -222,6 +222,29 @@ TEST_P(Backends, DonatedOptimiserStatesAreReadBeforeTheyAreOverwritten) {
   }
 }
 
+TEST_P(Backends, AProfileSaysWhatEachKernelDidAndHowNearToTheLimitItCame) {
+  const auto f = jit([](Tensor x, Tensor y, Tensor w) { return std::pair{matmul(x, w), matmul(y, w)}; }, {.num_threads = 1});
+  const Compiled compiled = f.lower(ones({64, 32}), ones({64, 32}), ones({32, 16})).compile();
+  if (std::string(GetParam()) != "machine") return;  // messages_test has what the others say
+  const Profile profile = compiled.profile(3);
+  EXPECT_EQ(profile.runs, 3);
+  EXPECT_EQ(profile.threads, 1);
+  ASSERT_EQ(profile.kernels.size(), static_cast<std::size_t>(compiled.num_kernels()));
+  double seconds = 0, flops = 0;
+  for (const Profile::Kernel& kernel : profile.kernels) {
+    seconds += kernel.seconds;
+    flops += kernel.flops;
+    EXPECT_NE(kernel.name.find("(jit_test.cpp:"), std::string::npos) << kernel.name;
+    EXPECT_GT(kernel.of_limit(), 0);
+    EXPECT_EQ(kernel.threads, 1);
+  }
+  EXPECT_LE(seconds, profile.seconds);
+  EXPECT_EQ(flops, 2 * (2 * 64 * 32 * 16));
+  EXPECT_EQ(profile.kernels[0].calls, 2) << profile.text();
+  EXPECT_NE(profile.text().find("3 runs of "), std::string::npos) << profile.text();
+  EXPECT_NE(profile.text().find("of limit  kernel\n"), std::string::npos) << profile.text();
+}
+
 TEST_P(Backends, UnjittedHalfTypesRoundAfterEveryOp) {
   const Tensor x = random::normal(random::key(0), {64}, bf16);
   const auto f = [](Tensor t) { return (t * t + t) * 3.0 - t; };

@@ -398,9 +398,6 @@ TEST(Executable, ProfilesOnRequest) {
   EXPECT_GT(profile.steps[1].ns, 2'000'000);
   EXPECT_LT(profile.steps[0].ns, profile.steps[1].ns);
   EXPECT_GE(profile.total_ns, profile.steps[0].ns + profile.steps[1].ns + profile.steps[2].ns);
-  const std::string text = print(profile);
-  EXPECT_EQ(text.find("2 runs, "), 0u);
-  EXPECT_LT(text.find("step of phase 1"), text.find("step of phase 0"));
 }
 
 }  // namespace

@@ -79,6 +79,7 @@ Item train_step(const std::string& name, DType dtype, int num_threads) {
       {.donate = {0}, .num_threads = num_threads}));
   Item item;
   item.compile_seconds = seconds_of([&] { step->lower(state->params, ids, targets).compile(); });
+  item.profile = [state, step, ids, targets](int runs) { return step->lower(state->params, ids, targets).compile().profile(runs); };
   item.run = [state, step, ids, targets] { std::tie(state->params, state->loss) = (*step)(state->params, ids, targets); };
   const auto check = [state] {
     double moved = 0;
@@ -106,6 +107,7 @@ Item compiled_call(std::function<std::vector<Tensor>(const std::vector<Tensor>&)
       jit([f](std::vector<Tensor> in) { return f(in); }, {.num_threads = num_threads}));
   Item item;
   item.compile_seconds = seconds_of([&] { call->lower(state->inputs).compile(); });
+  item.profile = [state, call](int runs) { return call->lower(state->inputs).compile().profile(runs); };
   item.run = [state, call] { state->results = (*call)(state->inputs); };
   item.check_after = [state] {
     std::vector<double> check;
