@@ -10,7 +10,6 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <numbers>
 
@@ -27,8 +26,8 @@ std::atomic<bool> interrupted{false};
 
 struct Arguments {
   std::string path, out = "build/train_text";
-  double seconds = 100;
-  long steps = -1;  // no limit
+  double seconds = -1;  // no limit, like steps
+  long steps = -1;
 };
 
 Arguments parse_arguments(int argc, char** argv) {
@@ -43,19 +42,22 @@ Arguments parse_arguments(int argc, char** argv) {
       const std::string text = value();
       char* end = nullptr;
       const double x = std::strtod(text.c_str(), &end);
-      if (text.empty() || *end != 0 || !(x > 0)) throw Error("train_text: " + word + " expects a number above 0, found `" + text + "`");
+      if (text.empty() || *end != 0 || !(x >= 0 && x < 1e15)) throw Error("train_text: " + word + " expects a number of at least 0, found `" + text + "`");
       return x;
     };
     if (word == "--seconds") a.seconds = number();
     else if (word == "--steps") a.steps = static_cast<long>(number());
     else if (word == "--out") a.out = value();
     else if (word == "--help") {
-      std::cout << "usage: train_text [FILE or FOLDER] [--seconds N] [--steps N] [--out FOLDER]\n";
+      std::cout << "usage: train_text [FILE or FOLDER] [--seconds N] [--steps N] [--out FOLDER]\n"
+                   "Trains on the bytes of a file, or of the *.h, *.cpp and *.md below a folder (this source tree unless given), for 100 seconds\n"
+                   "unless told otherwise, and leaves loss.csv, model.safetensors and report.html in build/train_text. Ctrl-C ends it early.\n";
       std::exit(0);
     } else if (word.starts_with("-") || !a.path.empty()) throw Error("train_text: unknown argument `" + word + "`; see --help");
     else a.path = word;
   }
   if (a.path.empty()) a.path = source_tree();
+  if (a.seconds < 0 && a.steps < 0) a.seconds = 100;
   return a;
 }
 
@@ -97,11 +99,8 @@ std::string sample(Forward& forward, const Params& params, const std::string& pr
 int run(const Arguments& arguments) {
   const text_model::Config config;
   const std::int64_t window = config.positions;
-  std::error_code error;
-  std::filesystem::create_directories(arguments.out, error);
-  if (error) throw Error("train_text: cannot make the folder " + arguments.out + ": " + error.message());
-  write_file(arguments.out + "/loss.csv", "set,step,seconds,bits_per_byte\n");  // says early that the folder can be written
   const Corpus corpus = read_corpus(arguments.path, static_cast<std::size_t>(window));
+  check_folder(arguments.out);
   std::cout << "text: " << corpus.train.size() << " bytes of " << corpus.train_files << " file(s) to train on, " << corpus.validation.size()
             << " bytes of " << corpus.validation_files << " other(s) to validate on\n";
 
@@ -141,11 +140,12 @@ int run(const Arguments& arguments) {
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   const auto start = Clock::now();
   report.validation.push_back({0, 0, validate()});
-  double shown = -1, validated = 0, average = 0;
+  double shown = -1, validated = 0, average = 0;  // shown: seconds in a terminal, else progress; validated: progress
   long done = 0;
   Tensor loss;
   const auto progress = [&] {
-    return std::max(since(start) / arguments.seconds, arguments.steps > 0 ? static_cast<double>(done) / static_cast<double>(arguments.steps) : 0.0);
+    const auto part = [](double now, double limit) { return limit < 0 ? 0.0 : limit > 0 ? now / limit : 1.0; };
+    return std::min(1.0, std::max(part(since(start), arguments.seconds), part(static_cast<double>(done), static_cast<double>(arguments.steps))));
   };
   while (progress() < 1 && !interrupted) {
     std::tie(params, state, loss) = step(params, state, draw_batch(corpus.train, batch_size, window, rng), static_cast<float>(rate_at(progress())));
@@ -153,13 +153,13 @@ int run(const Arguments& arguments) {
     const double bits = float(loss) / std::numbers::ln2, now = since(start);
     average = done == 1 ? bits : 0.98 * average + 0.02 * bits;
     report.train.push_back({done, now, bits});
-    if (now - validated > arguments.seconds / 20) {
-      validated = now;
+    const double share = progress();
+    if (share - validated > 0.05 && share < 1) {
+      validated = share;
       report.validation.push_back({done, now, validate()});
     }
-    if (now - shown < (terminal ? 0.1 : arguments.seconds / 20)) continue;
-    shown = now;
-    const double share = std::min(progress(), 1.0);
+    if (share < 1 && (terminal ? now - shown < 0.1 : share - shown < 0.05)) continue;
+    shown = terminal ? now : share;
     const int filled = static_cast<int>(24 * share);
     std::snprintf(line, sizeof line, "%s[%s%s] step %6ld  loss %.3f  %.2f bits/byte  validation %.2f  %.0f tokens/s  %3.0f s left%s", terminal ? "\r" : "",
                   std::string(static_cast<std::size_t>(filled), '#').c_str(), std::string(static_cast<std::size_t>(24 - filled), '.').c_str(), done,
@@ -184,21 +184,24 @@ int run(const Arguments& arguments) {
   for (std::size_t i = 0; i < activations.size(); ++i) report.activations.emplace_back("block " + std::to_string(i), float(activations[i]));
   const auto grads = grad(text_model::loss)(params, batch, heads);
   for (const auto& [path, g] : tree::leaves(grads)) report.gradients.emplace_back(path, float(sqrt(mean(square(g)))));
-  report.times = compiled.profile().text();
-  report.kernels = compiled.kernels();
+  report.profile = compiled.profile(50);
+  report.fusion = compiled.explain_fusion();
   report.memory = compiled.memory();
   report.ir_before = lowered.text();
   report.ir_after = compiled.text();
-  std::snprintf(line, sizeof line, "%.3f bits per byte", bits);
   const auto text = [](auto n) { return std::to_string(n); };
-  const long tokens = static_cast<long>(static_cast<double>(done * batch_size * window) / seconds);
-  report.facts = {{"validation", line}, {"steps", text(done)},
-                  {"time", text(static_cast<int>(seconds)) + " s"},
-                  {"tokens per second", text(tokens)},
+  const auto format = [&](const char* form, double x) {
+    std::snprintf(line, sizeof line, form, x);
+    return std::string(line);
+  };
+  report.facts = {{"bits per byte of validation", format("%.3f", bits)},
+                  {"steps in " + format("%.0f s", seconds), text(done)},
+                  {"tokens per second", format("%.0f", seconds > 0 ? static_cast<double>(done * batch_size * window) / seconds : 0.0)},
                   {"parameters", text(tree::count(params))},
-                  {"ops traced, differentiated", text(plain.num_ops()) + ", " + text(lowered.num_ops())},
-                  {"kernel calls, distinct kernels", text(compiled.num_steps()) + ", " + text(compiled.num_kernels())},
-                  {"compile time", text(static_cast<int>(compile_seconds * 1000)) + " ms"}};
+                  {"ops traced; " + text(lowered.num_ops()) + " with derivatives", text(plain.num_ops())},
+                  {"kernels; " + text(compiled.num_steps()) + " calls a step", text(compiled.num_kernels())},
+                  {"to trace and compile", format("%.0f ms", compile_seconds * 1000)},
+                  {"memory of a step", format("%.1f MB", static_cast<double>(compiled.peak_bytes()) / 1e6)}};
   write_file(arguments.out + "/loss.csv", loss_csv(report));
   io::save(arguments.out + "/model.safetensors", params);
   write_file(arguments.out + "/report.html", report_html(report));
@@ -209,7 +212,10 @@ int run(const Arguments& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, [](int) { interrupted = true; });
+  std::signal(SIGINT, [](int) {
+    interrupted = true;
+    std::signal(SIGINT, SIG_DFL);  // the second one is meant
+  });
   try {
     return run(parse_arguments(argc, argv));
   } catch (const std::exception& error) {

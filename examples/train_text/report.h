@@ -1,5 +1,7 @@
 // What is left behind: the loss as a table, and one page for people.
 #pragma once
+#include <burin/profile.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,10 +15,13 @@ struct Report {
   std::vector<Point> train, validation;                           // bits per byte
   std::vector<std::pair<std::string, std::string>> facts;         // name, value
   std::vector<std::pair<std::string, double>> activations, gradients;  // RMS by place
-  std::string times, kernels, ir_before, ir_after, memory, sample_before, sample_after;
+  burin::Profile profile;
+  std::string ir_before, fusion, ir_after, memory, sample_before, sample_after;
 };
 
 /// Writes beside its place and renames: nobody sees half a file. Throws burin::Error naming the path and the reason.
 void write_file(const std::string& path, const std::string& text);
+/// Throws burin::Error naming the folder and the reason when no file can be made in it; makes the folder when it is missing.
+void check_folder(const std::string& folder);
 std::string loss_csv(const Report& report);
 std::string report_html(const Report& report);
