@@ -189,14 +189,18 @@ int run(const Arguments& arguments) {
   report.memory = compiled.memory();
   report.ir_before = lowered.text();
   report.ir_after = compiled.text();
-  const auto text = [](auto n) { return std::to_string(n); };
+  const auto text = [](auto n) {
+    std::string digits = std::to_string(n);
+    for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+    return digits;
+  };
   const auto format = [&](const char* form, double x) {
     std::snprintf(line, sizeof line, form, x);
     return std::string(line);
   };
   report.facts = {{"bits per byte of validation", format("%.3f", bits)},
                   {"steps in " + format("%.0f s", seconds), text(done)},
-                  {"tokens per second", format("%.0f", seconds > 0 ? static_cast<double>(done * batch_size * window) / seconds : 0.0)},
+                  {"tokens per second", text(seconds > 0 ? static_cast<std::int64_t>(static_cast<double>(done * batch_size * window) / seconds) : 0)},
                   {"parameters", text(tree::count(params))},
                   {"ops traced; " + text(lowered.num_ops()) + " with derivatives", text(plain.num_ops())},
                   {"kernels; " + text(compiled.num_steps()) + " calls a step", text(compiled.num_kernels())},

@@ -165,7 +165,7 @@ constexpr const char* style = R"css(
 @media(prefers-color-scheme:dark){:root{--ink:#e4e7ee;--soft:#98a2b3;--line:#2d3340;--paper:#14171d;--panel:#1c2129;--time:#6f92c4;--flops:#e0755c;--bytes:#58b3a1;--curve:#ef8268;--train:#465063}}
 *{box-sizing:border-box}body{font:15px/1.55 system-ui,"DejaVu Sans",sans-serif;max-width:1080px;margin:2.2em auto;padding:0 1.2em;color:var(--ink);background:var(--paper)}
 h1{font-size:1.7em;margin:0 0 .1em;letter-spacing:-.01em}h2{font-size:1.15em;margin:2.2em 0 .5em}p{margin:.3em 0 .8em;color:var(--soft)}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(160px,1fr));gap:10px;margin-top:1.2em}.facts div{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:.6em .9em}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:10px;margin-top:1.2em}.facts div{background:var(--panel);border:1px solid var(--line);border-radius:8px;padding:.6em .9em}
 .facts b{display:block;font-size:1.3em;font-variant-numeric:tabular-nums}.facts span,.where{color:var(--soft);font-size:12.5px}
 table{border-collapse:collapse;width:100%;font-size:13.5px}td,th{padding:.22em .55em;text-align:left;border-bottom:1px solid var(--line);vertical-align:middle}th{color:var(--soft);font-weight:500;font-size:12.5px}
 .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.mono{font-family:ui-monospace,"DejaVu Sans Mono",monospace;font-size:12.5px}.plain .wide{width:50%}

@@ -41,6 +41,17 @@ TEST(Work, OfAGatherIsWhatItTakes) {
   EXPECT_EQ(many.bytes, 4 * (6 + 400 + 1200)) << "a table is read at most once";
 }
 
+TEST(Work, IsThatOfTheElementsThatAreAskedFor) {
+  const Work w = work(R"(func @main(%x: f32[8,100], %m: f32[8], %i: i32[8,1,1]) -> (f32[8,1]) {
+    %0 = broadcast %m {shape = [8, 100], dims = [0]}
+    %1 = sub %x, %0
+    %2 = gather %1, %i {collapsed_slice_dims = [1], operand_batching_dims = [0], indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 2, slice_sizes = [1, 1]}
+    return %2
+  })");
+  EXPECT_EQ(w.flops, 8);
+  EXPECT_EQ(w.bytes, 4 * (8 + 8 + 8 + 8));
+}
+
 TEST(Work, OfNothingIsNothing) {
   const Work w = work("func @main(%x: f32[0,5]) -> (f32[0,5]) { %0 = exp %x return %0 }");
   EXPECT_EQ(w.flops, 0);
