@@ -67,7 +67,7 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 /// Warm-up over the first twentieth of the training, then a cosine down to a tenth.
 double rate_at(double progress) {
   const double peak = 3e-3;
-  if (progress < 0.05) return peak * progress / 0.05;
+  if (progress < 0.05) return peak * std::max(progress, 0.001) / 0.05;
   return peak * (0.1 + 0.45 * (1 + std::cos(std::numbers::pi * (progress - 0.05) / 0.95)));
 }
 
@@ -174,7 +174,7 @@ int run(const Arguments& arguments) {
   report.validation.push_back({done, seconds, bits});
   report.sample_after = sample(forward, params, prompt, window);
   std::snprintf(line, sizeof line, "validation: %.3f bits per byte after %ld steps and %.0f s", bits, done, seconds);
-  std::cout << line << "\n--- before training\n" << report.sample_before << "\n--- after\n" << report.sample_after << "\n---\n";
+  std::cout << line << "\n--- before training\n" << printable(report.sample_before) << "\n--- after\n" << printable(report.sample_after) << "\n---\n";
 
   const auto activations = jit([heads](Params p, Tensor ids) {
     std::vector<Tensor> rms;

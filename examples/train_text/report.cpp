@@ -11,6 +11,16 @@
 #include <fstream>
 #include <sstream>
 
+std::string printable(const std::string& text) {
+  std::string result;
+  for (char c : text)
+    if ((c >= 32 && c < 127) || c == '\n' || c == '\t')
+      result += c;
+    else
+      result += "\u00b7";
+  return result;
+}
+
 void write_file(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".part";
   {
@@ -55,8 +65,7 @@ std::string escape(const std::string& text) {
       case '<': result += "&lt;"; break;
       case '>': result += "&gt;"; break;
       case '&': result += "&amp;"; break;
-      // Bytes that are no ASCII may be no UTF-8 either.
-      default: result += (static_cast<unsigned char>(c) < 32 && c != '\n' && c != '\t') || static_cast<unsigned char>(c) > 126 ? "\u00b7" : std::string(1, c);
+      default: result += c;
     }
   return result;
 }
@@ -188,8 +197,8 @@ std::string report_html(const Report& report) {
   for (const auto& [name, value] : report.facts) out << "<div><b>" << escape(value) << "</b><span>" << escape(name) << "</span></div>";
   out << "</div><h2>Bits per byte</h2><p><i class='key' style='background:var(--train);margin-left:0'></i>training batches, averaged"
          "<i class='key' style='background:var(--curve)'></i>validation: whole files never trained on</p>"
-      << curve(report) << "<h2>What it writes</h2><div class='two'><div><p>before training</p><pre>" << escape(report.sample_before)
-      << "</pre></div><div><p>after</p><pre>" << escape(report.sample_after) << "</pre></div></div>";
+      << curve(report) << "<h2>What it writes</h2><div class='two'><div><p>before training</p><pre>" << escape(printable(report.sample_before))
+      << "</pre></div><div><p>after</p><pre>" << escape(printable(report.sample_after)) << "</pre></div></div>";
   if (!profile.kernels.empty()) {
     double flops = 0;
     for (const burin::Profile::Kernel& k : profile.kernels) flops += k.flops;

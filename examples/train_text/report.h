@@ -19,6 +19,8 @@ struct Report {
   std::string ir_before, fusion, ir_after, memory, sample_before, sample_after;
 };
 
+/// The text with a dot for each byte that is no printable ASCII: what an untrained model writes is no text, and no terminal should obey it.
+std::string printable(const std::string& text);
 /// Writes beside its place and renames: nobody sees half a file. Throws burin::Error naming the path and the reason.
 void write_file(const std::string& path, const std::string& text);
 /// Throws burin::Error naming the folder and the reason when no file can be made in it; makes the folder when it is missing.
