@@ -2,6 +2,7 @@
 #include <burin/burin.h>
 #include <burin/io.h>
 #include <burin/optim.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -96,12 +97,18 @@ std::string sample(Forward& forward, const Params& params, const std::string& pr
   return text;
 }
 
+std::string first_lines(const std::string& text, int count) {
+  std::size_t end = 0;
+  for (; count > 0 && end < text.size(); --count) end = std::min(text.find('\n', end), text.size() - 1) + 1;
+  return text.substr(0, end);
+}
+
 int run(const Arguments& arguments) {
   const text_model::Config config;
   const std::int64_t window = config.positions;
   const Corpus corpus = read_corpus(arguments.path, static_cast<std::size_t>(window));
   check_folder(arguments.out);
-  std::cout << "text: " << corpus.train.size() << " bytes of " << corpus.train_files << " file(s) to train on, " << corpus.validation.size()
+  std::cout << "train_text: " << corpus.train.size() << " bytes of " << corpus.train_files << " file(s) to train on, " << corpus.validation.size()
             << " bytes of " << corpus.validation_files << " other(s) to validate on\n";
 
   Params params = text_model::init(random::key(0), config);
@@ -124,9 +131,9 @@ int run(const Arguments& arguments) {
   const double compile_seconds = since(compile_start);
   const auto plain = evaluate.lower(params, batch);
   char line[256];
-  std::snprintf(line, sizeof line, "traced %ld ops, differentiated to %ld, fused into %ld kernel calls of %ld kernels, compiled in %.2f s, peak memory %.1f MB",
-                static_cast<long>(plain.num_ops()), static_cast<long>(lowered.num_ops()), static_cast<long>(compiled.num_steps()),
-                static_cast<long>(compiled.num_kernels()), compile_seconds, static_cast<double>(compiled.peak_bytes()) / 1e6);
+  std::snprintf(line, sizeof line, "train_text: traced %ld ops, differentiated to %ld with AdamW, fused into %ld kernels (%ld calls), compiled in %.0f ms, peak memory %.1f MB",
+                static_cast<long>(plain.num_ops()), static_cast<long>(lowered.num_ops()), static_cast<long>(compiled.num_kernels()),
+                static_cast<long>(compiled.num_steps()), compile_seconds * 1e3, static_cast<double>(compiled.peak_bytes()) / 1e6);
   std::cout << line << "\n";
   const std::string prompt = "#include ";
   report.sample_before = sample(forward, params, prompt, window);
@@ -138,6 +145,8 @@ int run(const Arguments& arguments) {
     return total / batches / std::numbers::ln2;
   };
   const bool terminal = isatty(STDOUT_FILENO) != 0;
+  winsize size{};
+  const int columns = terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 120;
   const auto start = Clock::now();
   report.validation.push_back({0, 0, validate()});
   double shown = -1, validated = 0, average = 0;  // shown: seconds in a terminal, else progress; validated: progress
@@ -161,10 +170,10 @@ int run(const Arguments& arguments) {
     if (share < 1 && (terminal ? now - shown < 0.1 : share - shown < 0.05)) continue;
     shown = terminal ? now : share;
     const int filled = static_cast<int>(24 * share);
-    std::snprintf(line, sizeof line, "%s[%s%s] step %6ld  loss %.3f  %.2f bits/byte  validation %.2f  %.0f tokens/s  %3.0f s left%s", terminal ? "\r" : "",
-                  std::string(static_cast<std::size_t>(filled), '#').c_str(), std::string(static_cast<std::size_t>(24 - filled), '.').c_str(), done,
-                  average * std::numbers::ln2, average, report.validation.back().bits, static_cast<double>(done * batch_size * window) / now,
-                  now / std::max(share, 1e-9) * (1 - share), terminal ? "  " : "\n");
+    const std::string bar = '[' + std::string(static_cast<std::size_t>(filled), '#') + std::string(static_cast<std::size_t>(24 - filled), '.') + "] ";
+    std::snprintf(line, sizeof line, "%s%sstep %ld  loss %.2f  %.2f bits/byte, validation %.2f  %.0f tokens/s  ETA %.0f s%s", terminal ? "\r" : "",
+                  columns < 110 ? "" : bar.c_str(), done, average * std::numbers::ln2, average, report.validation.back().bits,
+                  static_cast<double>(done * batch_size * window) / now, now / std::max(share, 1e-9) * (1 - share), terminal ? "\033[K" : "\n");
     std::cout << line << std::flush;
   }
   if (terminal) std::cout << '\n';
@@ -173,7 +182,7 @@ int run(const Arguments& arguments) {
   const double bits = validate();
   report.validation.push_back({done, seconds, bits});
   report.sample_after = sample(forward, params, prompt, window);
-  std::snprintf(line, sizeof line, "validation: %.3f bits per byte after %ld steps and %.0f s", bits, done, seconds);
+  std::snprintf(line, sizeof line, "validation: %.3f bits per byte after %ld step%s and %.0f s", bits, done, done == 1 ? "" : "s", seconds);
   std::cout << line << "\n--- before training\n" << printable(report.sample_before) << "\n--- after\n" << printable(report.sample_after) << "\n---\n";
 
   const auto activations = jit([heads](Params p, Tensor ids) {
@@ -185,6 +194,7 @@ int run(const Arguments& arguments) {
   const auto grads = grad(text_model::loss)(params, batch, heads);
   for (const auto& [path, g] : tree::leaves(grads)) report.gradients.emplace_back(path, float(sqrt(mean(square(g)))));
   report.profile = compiled.profile(50);
+  std::cout << "where a step spends its time:\n" << first_lines(report.profile.text(), 7);
   report.fusion = compiled.explain_fusion();
   report.memory = compiled.memory();
   report.ir_before = lowered.text();

@@ -43,7 +43,7 @@ Profile by_kernel(const ir::Program& program, const runtime::Profile& times, con
 
 std::string Profile::text() const {
   std::string text = fmt::format(
-      "{} runs of {:.1f} us on {} thread{}; this machine's limits: {:.0f} GFLOP/s in f32, copies at {:.0f} GB/s in cache and {:.0f} GB/s in memory\n",
+      "{} runs of {:.1f} us on {} thread{}; limits here: {:.0f} GFLOP/s in f32, copies of {:.0f} GB/s in cache, {:.0f} in memory\n",
       runs, seconds * 1e6, threads, threads == 1 ? "" : "s", peak_flops * 1e-9, cache_bytes * 1e-9, memory_bytes * 1e-9);
   text += fmt::format("{:>10} {:>6} {:>6} {:>8} {:>9} {:>8} {:>12}  kernel\n", "us", "share", "calls", "threads", "GFLOP/s", "GB/s", "of limit");
   for (const Kernel& kernel : kernels) {
