@@ -139,11 +139,12 @@ void jvp_binary(JvpContext& c) {
       if (has(1)) give(t(1) * Expr{&b, extremum_weight(b, op, y.v, x.v)});
       return;
     case Op::pow: {
-      // x^y: where y is 0 the derivative in x is 0 whatever x; where x is 0 the one in y is 0, not 0 * -inf.
+      // x^y: the derivative in x of 0^0 is 0, not 0 * inf; where x is 0 the one in y is 0, not 0 * -inf. Where only y is 0
+      // nothing is hidden: y * x^(y - 1) is 0 there but has a derivative.
       if (has(0)) {
-        const ValueId none = b.eq(y.v, y.full(0));
-        const Expr less{&b, b.select(none, y.full(1), (y - 1.0).v)};
-        give(t(0) * Expr{&b, b.select(none, y.full(0), (y * Expr{&b, b.pow(x.v, less.v)}).v)});
+        const ValueId corner = b.bit_and(b.eq(x.v, x.full(0)), b.eq(y.v, y.full(0)));
+        const Expr less{&b, b.select(corner, y.full(1), (y - 1.0).v)};
+        give(t(0) * Expr{&b, b.select(corner, y.full(0), (y * Expr{&b, b.pow(x.v, less.v)}).v)});
       }
       if (has(1)) {
         const ValueId safe = b.select(b.eq(x.v, x.full(0)), x.full(1), x.v);
