@@ -93,7 +93,9 @@ Tensor floor_divide(const Operand& a, const Operand& b) {
     return scope.done(emit(Op::select, {down, emit(Op::sub, {q, one}), q}, m.weak));
   }
   const Tensor mod = emit(Op::rem, {x, y});
-  const Tensor q = emit(Op::div, {emit(Op::sub, {x, mod}), y});
+  // Dividing by zero has no remainder.
+  const Tensor whole = emit(Op::select, {emit(Op::eq, {y, full_of(y, 0)}), x, emit(Op::sub, {x, mod})});
+  const Tensor q = emit(Op::div, {whole, y});
   const Tensor down = emit(Op::bit_and, {emit(Op::ne, {mod, full_of(x, 0)}),
                                          emit(Op::ne, {emit(Op::sign, {y}), emit(Op::sign, {mod})})});
   return scope.done(emit(Op::round_even, {emit(Op::select, {down, emit(Op::sub, {q, one}), q})}, m.weak));
@@ -131,12 +133,14 @@ Tensor logaddexp(const Operand& a, const Operand& b) {
   OpScope scope("logaddexp", a.where);
   const Matched m = detail::match("logaddexp", {a.tensor, b.tensor}, true);
   const Tensor &x = m.operands[0], &y = m.operands[1];
-  const Tensor high = emit(Op::max, {x, y});
-  // Where both are the same infinity their difference is no number; there the larger one is the answer.
-  const Tensor infinite = emit(Op::eq, {emit(Op::abs, {high}), full_of(high, inf)});
-  const Tensor gap = emit(Op::select, {infinite, full_of(x, 0), emit(Op::sub, {x, y})});
-  const Tensor sum = emit(Op::add, {high, emit(Op::log1p, {emit(Op::exp, {emit(Op::neg, {emit(Op::abs, {gap})})})})});
-  return scope.done(emit(Op::select, {infinite, emit(Op::stop_gradient, {high}), sum}, m.weak));
+  // Of equal operands one is the higher: max and abs would share between them, and have no second derivative there.
+  const Tensor first = emit(Op::ge, {x, y});
+  const Tensor high = emit(Op::select, {first, x, y}), low = emit(Op::select, {first, y, x});
+  // Where both are the same infinity their difference is no number; there it is the answer.
+  const Tensor same = emit(Op::bit_and, {emit(Op::eq, {x, y}), emit(Op::eq, {emit(Op::abs, {x}), full_of(x, inf)})});
+  const Tensor gap = emit(Op::select, {same, full_of(x, 0), emit(Op::sub, {low, high})});
+  const Tensor sum = emit(Op::add, {high, emit(Op::log1p, {emit(Op::exp, {gap})})});
+  return scope.done(emit(Op::select, {same, emit(Op::stop_gradient, {high}), sum}, m.weak));
 }
 
 Tensor clip(const Operand& x, const Operand& low, const Operand& high) {
