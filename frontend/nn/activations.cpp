@@ -18,8 +18,8 @@ Tensor gelu(const Operand& x, Gelu form) {
 
 Tensor relu(const Operand& x) {
   library_function in("relu", x.where);
-  // The derivative at 0 is 0, as in JAX.
-  return where(x.tensor > 0, x, zeros_like(x));
+  // The derivative at 0 is 0, as in JAX; NaN stays NaN.
+  return where(x.tensor <= 0, zeros_like(x), x);
 }
 
 Tensor leaky_relu(const Operand& x, double slope) {
