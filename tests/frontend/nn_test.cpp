@@ -24,6 +24,21 @@ TEST(Nn, ActivationsHaveFiniteGradientsFarOut) {
   expect_near(slope([](Tensor x) { return nn::leaky_relu(x, 0.5); }), {0.5, 0.5, 1, 1, 1}, 0);
 }
 
+TEST(Nn, ActivationsKeepNan) {
+  const Tensor x = tensor({burin::nan, 1.0});
+  for (const Tensor& y : {nn::gelu(x), nn::gelu(x, nn::Gelu::erf), nn::silu(x), nn::relu(x), nn::softplus(x), nn::elu(x), nn::leaky_relu(x),
+                          nn::log_sigmoid(x), nn::sigmoid(x), clip(x, -1, 1), softmax(x), log_softmax(x)})
+    EXPECT_TRUE(bool(isnan(y[0]))) << y;
+}
+
+TEST(Nn, SoftplusIsSmoothAtZero) {
+  const auto second = [](auto f) { return grad(grad(f)); };
+  EXPECT_NEAR(float(second([](Tensor x) { return nn::softplus(x); })(0.0)), 0.25, 1e-7);
+  EXPECT_NEAR(float(second([](Tensor x) { return nn::log_sigmoid(x); })(0.0)), -0.25, 1e-7);
+  EXPECT_EQ(float(grad([](Tensor x) { return nn::softplus(x); })(inf)), 1);
+  EXPECT_EQ(float(grad([](Tensor x) { return nn::log_sigmoid(x); })(-inf)), 1);
+}
+
 TEST(Nn, GeluFormsAreDifferentFunctions) {
   const Tensor x = tensor({0.5, 1.0, -1.0});
   const auto exact = [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); };
@@ -153,8 +168,9 @@ TEST(Optim, WarmupThenCosine) {
   EXPECT_NEAR(rate(60), 0.55, 1e-6);
   EXPECT_NEAR(rate(110), 0.1, 1e-6);
   EXPECT_NEAR(rate(1000), 0.1, 1e-6);
-  EXPECT_EQ(error_text([] { (void)optim::warmup_cosine(0, 1, 5, 5); }),
-            "warmup_cosine: expected 0 <= warmup < total, found 5 and 5 (nn_test.cpp:156, in warmup_cosine)");
+  const int line = __LINE__ + 1;
+  const std::string text = error_text([] { (void)optim::warmup_cosine(0, 1, 5, 5); });
+  EXPECT_EQ(text, "warmup_cosine: expected 0 <= warmup < total, found 5 and 5 (nn_test.cpp:" + std::to_string(line) + ", in warmup_cosine)");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <burin/testing.h>
+
 #include "tests/frontend/expect.h"
 
 #include <cmath>
@@ -44,6 +46,8 @@ TEST(Elementwise, DivisionAndRemainderFollowJax) {
   const Tensor x = tensor({5.5, -5.5}), y = tensor({2.0, 2.0});
   expect_values(x % y, {1.5, 0.5});
   expect_values(floor_divide(x, y), {2, -3});
+  expect_values(floor_divide(x, 0.0), {inf, -inf});  // as NumPy and JAX
+  expect_values(isnan(floor_divide(zeros({1}), 0.0)), {1});
   expect_values(tensor({7, 9}).astype(u8) % 4, {3, 1});
 }
 
@@ -54,6 +58,19 @@ TEST(Elementwise, PowersAreProductsWhenTheExponentIsASmallWholeNumber) {
   expect_values(pow(tensor({-3.0, 2.0}), 0), {1, 1});
   expect_near(pow(tensor({4.0, 2.0}), -0.5), {0.5, std::sqrt(0.5)}, 1e-7);
   expect_near(pow(0.9, arange(3)), {1, 0.9, 0.81}, 1e-6);
+}
+
+TEST(Elementwise, PowersHaveSecondDerivativesWhereTheExponentIsZero) {
+  EXPECT_TRUE(check_grads([](Tensor x, Tensor y) { return pow(x, y); })(tensor({2.0, 0.5, 3.0}), tensor({0.0, 0.0, 1.0})));
+  expect_values(grad([](Tensor x) { return pow(x, zeros({3})).sum(); })(tensor({0.0, 2.0, -2.0})), {0, 0, 0});
+}
+
+TEST(Elementwise, LogOfASumOfExponentialsIsSmooth) {
+  const auto f = [](Tensor a, Tensor b) { return logaddexp(a, b); };
+  EXPECT_TRUE(check_grads(f)(tensor({1.5, -2.0, 0.0, 3.0}), tensor({1.5, -2.0, 0.0, -1.0})));  // equal operands too
+  const auto [da, db] = grad<0, 1>([&](Tensor a, Tensor b) { return f(a, b).sum(); })(tensor({inf, 1.0, -inf, -inf}), tensor({1.0, inf, 2.0, -inf}));
+  expect_values(da, {1, 0, 0, 0});
+  expect_values(db, {0, 1, 1, 0});
 }
 
 TEST(Elementwise, LogicAndComparisons) {
