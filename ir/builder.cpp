@@ -71,7 +71,6 @@ ValueId Builder::append(Op op, std::span<const ValueId> operands, std::vector<At
   const std::vector<Type> types = infer_types(op, operand_types, attributes, to_string(location_));
   OpRecord record{};
   record.op = op;
-  record.linear = linear_;
   record.first_operand = static_cast<std::uint32_t>(function_.operands_.size());
   record.num_operands = static_cast<std::uint32_t>(operands.size());
   record.first_attr = static_cast<std::uint32_t>(function_.attrs_.size());
@@ -89,11 +88,8 @@ ValueId Builder::append(Op op, std::span<const ValueId> operands, std::vector<At
 ValueId Builder::append_copy(const Function& source, OpId op, std::span<const ValueId> operands) {
   const auto attributes = source.attributes(op);
   set_location(source.location(op));
-  const bool was_linear = linear_;
-  linear_ = linear_ || source.record(op).linear;
   const ValueId first =
       append(source.kind(op), operands, std::vector<AttrValue>(attributes.begin(), attributes.end()));
-  linear_ = was_linear;
   for (std::size_t i = 0; i < source.num_results(op); ++i)
     if (const auto name = source.value_name(source.result(op, i)); !name.empty())
       set_value_name(ValueId{first.index + i}, name);

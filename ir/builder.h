@@ -82,9 +82,6 @@ class Builder {
   /// Ops appended from here on carry this location.
   void set_location(const Location& location);
   const Location& current_location() const { return location_; }
-  /// Ops appended from here on are marked as linear in the tangents.
-  void set_linear(bool linear) { linear_ = linear; }
-  bool linear() const { return linear_; }
   void set_value_name(ValueId value, std::string_view name);
   void set_name(std::string name) { function_.name_ = std::move(name); }
 
@@ -100,7 +97,6 @@ class Builder {
   Location location_;
   LocationId location_id_{std::size_t{0}};
   bool location_known_ = true;
-  bool linear_ = false;
   std::unordered_map<Hash128, TypeId> type_ids_;
   std::unordered_map<std::string, LocationId> location_ids_;
 };

@@ -51,7 +51,6 @@ class ProgramHasher {
     hasher.add(f.num_ops());
     f.for_each_op([&](OpId op) {
       hasher.add(f.kind(op));
-      hasher.add(f.record(op).linear);
       hasher.add(f.operands(op).size());
       for (ValueId operand : f.operands(op)) hasher.add(operand.index);
       for (const AttrValue& value : f.attributes(op)) add(hasher, value);
@@ -115,9 +114,7 @@ class Comparison {
   }
 
   bool same(const Function& a, const Function& b, OpId op) {
-    if (a.kind(op) != b.kind(op) || a.record(op).linear != b.record(op).linear ||
-        !equal(a.operands(op), b.operands(op)))
-      return false;
+    if (a.kind(op) != b.kind(op) || !equal(a.operands(op), b.operands(op))) return false;
     const auto x = a.attributes(op), y = b.attributes(op);
     for (std::size_t k = 0; k < x.size(); ++k) {
       const Body *p = std::get_if<Body>(&x[k]), *q = std::get_if<Body>(&y[k]);

@@ -34,8 +34,6 @@ std::string to_string(const Location& location);
 
 struct OpRecord {
   Op op = Op::add;
-  std::uint8_t linear = 0;  // set by jvp: linear in the tangents
-  std::uint8_t reserved = 0;
   std::uint32_t first_operand = 0, num_operands = 0;
   std::uint32_t first_attr = 0;
   ValueId first_result;
@@ -88,7 +86,7 @@ class Function {
     for (std::size_t i = 0; i < ops_.size(); ++i) f(OpId{i});
   }
 
-  /// Identity of the program: ops, types, attributes, linear marks, structure; not names, not locations.
+  /// Identity of the program: ops, types, attributes, structure; not names, not locations.
   void hash(Hasher& hasher) const;
 
   std::vector<Type> arg_types() const;
@@ -110,7 +108,7 @@ class Function {
   std::unordered_map<ValueId, std::string> value_names_;
 };
 
-/// The same program: equal ops, types, attributes, linear marks and structure (bodies compared deeply), names and
+/// The same program: equal ops, types, attributes and structure (bodies compared deeply), names and
 /// locations aside.
 bool same_program(const Function& a, const Function& b);
 

@@ -4,7 +4,6 @@
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "base/message_ids.h"
 #include "ir/builder.h"
@@ -117,10 +116,8 @@ class FunctionParser {
         operands.push_back(lookup(in_.expect(Token::value, "a value")));
       while (in_.accept(","));
     std::vector<AttrValue> attributes;
-    linear_ = false;
     if (op == Op::constant) {
       const ConstantText elements = read_constant(in_);
-      if (in_.at("{")) parse_attributes(op, word, {});
       if (!in_.at(":")) in_.fail(in_.peek(), Msg::parse_constant_type);
       const std::size_t colon = in_.position();
       in_.take();
@@ -146,7 +143,6 @@ class FunctionParser {
       throw Error(in_.prefix(word) + error.what());
     }
     builder_.set_location({.file = file_, .line = word.line, .function = "", .scope = ""});
-    builder_.set_linear(linear_);
     return builder_.append(op, operands, std::move(attributes));
   }
 
@@ -173,10 +169,6 @@ class FunctionParser {
     if (in_.accept("{") && !in_.accept("}")) {
       do {
         const Token key = in_.expect(Token::word, "an attribute");
-        if (key.text == "linear" && !in_.at("=")) {
-          if (std::exchange(linear_, true)) in_.fail(key, Msg::parse_attribute_twice, key.text);
-          continue;
-        }
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const AttrInfo& r) { return r.name == key.text; });
         if (row == rows.end()) in_.fail(key, Msg::parse_unknown_attribute, name(op), key.text, known(rows));
         const auto i = static_cast<std::size_t>(row - rows.begin());
@@ -255,7 +247,7 @@ class FunctionParser {
   Builder builder_;
   std::unordered_map<std::string_view, ValueId> values_;
   std::vector<Type> result_types_;
-  bool types_written_ = false, linear_ = false;
+  bool types_written_ = false;
 };
 
 // Splits the text into functions by their braces.

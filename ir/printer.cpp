@@ -141,7 +141,6 @@ class Printer {
       out_ += ' ' + attribute_text(f.attributes(op)[0]);
     else
       print_attributes(f, op);
-    if (f.kind(op) == Op::constant && f.record(op).linear) out_ += " {linear}";
     for (std::size_t i = 0; i < f.num_results(op); ++i)
       out_ += (i == 0 ? " : " : ", ") + to_string(f.type(f.result(op, i)));
     if (options_.locations)
@@ -155,7 +154,6 @@ class Printer {
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!is_default(values[i])) parts.push_back(fmt::format("{} = {}", rows[i].name, attribute_text(values[i])));
-    if (f.record(op).linear) parts.push_back("linear");
     if (!parts.empty()) out_ += fmt::format(" {{{}}}", fmt::join(parts, ", "));
   }
 

@@ -35,9 +35,7 @@ TEST(Builder, TablesOfTheFunction) {
   ASSERT_EQ(both.size(), 2u);
   const ValueId sum = b.add(both[0], both[1]);
   b.set_value_name(sum, "sum");
-  b.set_linear(true);
   b.neg(sum);
-  b.set_linear(false);
   const Function f = b.finish({sum, x});
   EXPECT_EQ(f.name(), "f");
   EXPECT_EQ(f.num_ops(), 3u);
@@ -47,8 +45,6 @@ TEST(Builder, TablesOfTheFunction) {
   EXPECT_EQ(f.value_name(sum), "sum");
   EXPECT_EQ(f.value_name(both[0]), "");
   EXPECT_EQ(to_string(f.location(OpId{std::size_t{1}})), "a.cpp:7, in gelu");
-  EXPECT_EQ(f.record(OpId{std::size_t{1}}).linear, 0);
-  EXPECT_EQ(f.record(OpId{std::size_t{2}}).linear, 1);
   EXPECT_EQ(use_counts(f), (std::vector<std::uint32_t>{3, 1, 1, 2, 0}));
   EXPECT_EQ(f.arg_types(), std::vector{(Type{f32, {2}})});
   EXPECT_EQ(f.result_types().size(), 2u);
@@ -64,9 +60,9 @@ TEST(Builder, IsEmptyAfterFinish) {
             "func @main(%0: f32[3]) -> (f32[3]) {\n  %1 = exp %0 : f32[3]\n  return %1\n}\n");
 }
 
-TEST(Builder, InliningKeepsAttributesMarksNamesAndLocations) {
+TEST(Builder, InliningKeepsAttributesNamesAndLocations) {
   const Function body = parse(
-      "func @body(%x: f32[3,5]) {\n  %rows = reduce_sum %x {axes = [1], linear}\n"
+      "func @body(%x: f32[3,5]) {\n  %rows = reduce_sum %x {axes = [1]}\n"
       "  %a, %b = optimization_barrier %rows, %x\n  return %b, %a, %x\n}",
       "b.ir");
   Builder b;
@@ -78,7 +74,7 @@ TEST(Builder, InliningKeepsAttributesMarksNamesAndLocations) {
   EXPECT_EQ(print(f, {.locations = true}),
             "func @main(%y: f32[3,5]) -> (f32[3,5], f32[3], f32[3,5]) {\n"
             "  %0 = exp %y : f32[3,5]  // user.cpp:1\n"
-            "  %rows = reduce_sum %0 {axes = [1], linear} : f32[3]  // b.ir:2\n"
+            "  %rows = reduce_sum %0 {axes = [1]} : f32[3]  // b.ir:2\n"
             "  %a, %b = optimization_barrier %rows, %0 : f32[3], f32[3,5]  // b.ir:3\n"
             "  %1 = neg %y : f32[3,5]  // user.cpp:1\n"
             "  return %b, %a, %0\n"

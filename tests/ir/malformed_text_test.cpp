@@ -99,7 +99,8 @@ TEST(MalformedText, Ops) {
       {"%0 = reduce_sum %x {axis = 0}", "x.ir:2:23: `reduce_sum` has no attribute `axis` (it has: axes)"},
       {"%0 = exp %x {axes = [0]}", "x.ir:2:16: `exp` has no attribute `axes` (it has: none)"},
       {"%0 = reduce_sum %x {axes = [0], axes = [0]}", "x.ir:2:35: the attribute `axes` is written twice"},
-      {"%0 = exp %x {linear, linear}", "x.ir:2:24: the attribute `linear` is written twice"},
+      {"%0 = exp %x {linear}", "x.ir:2:16: `exp` has no attribute `linear` (it has: none)"},
+      {"%0 = constant 1 {value = 1} : f32[]", "x.ir:2:19: a constant needs its type, as in `constant 0.5 : f32[2]`"},
       {"%0 = reduce_sum %x {axes = 0}", "x.ir:2:30: expected `[`, found `0`"},
       {"%0 = reduce_sum %x {axes = [0.5]}", "x.ir:2:31: expected an integer, found `0.5`"},
       {"%0 = reduce_sum %x {axes = [0}", "x.ir:2:32: expected `]`, found `}`"},
@@ -172,7 +173,7 @@ TEST(MalformedText, DepthIsAnErrorNotAStackOverflow) {
 TEST(MalformedText, DamagedTextsNeverCrash) {
   const std::string text =
       "func @main(%x: f32[3,5], %i: i32[]) -> (f32[3], i32[2]) {\n"
-      "  %0 = reduce_sum %x {axes = [1], linear} : f32[3]\n"
+      "  %0 = reduce_sum %x {axes = [1]} : f32[3]\n"
       "  %c = constant [[1, -2e+3], [inf, 0x7FC00001]] : f32[2,2]\n"
       "  %1, %2 = call %0, %i {body = @inner} : f32[3], i32[]\n"
       "  %3 = composite %1 {name = \"a\\\"b\", body = @one} : f32[3]\n"

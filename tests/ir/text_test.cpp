@@ -59,7 +59,7 @@ constexpr std::string_view every_op = R"(func @main(
   %35 = popcount %34 : i32[3,5]
   %36 = count_leading_zeros %35 : i32[3,5]
   %37 = stop_gradient %32 : f32[3,5]
-  %38 = add %x, %37 {linear} : f32[3,5]
+  %38 = add %x, %37 : f32[3,5]
   %39 = sub %38, %y : f32[3,5]
   %40 = mul %39, %y : f32[3,5]
   %41 = div %40, %y : f32[3,5]
@@ -135,8 +135,8 @@ func @square(%x: f32[]) -> (f32[]) {
 
 func @square_jvp(%x: f32[], %dx: f32[]) -> (f32[], f32[]) {
   %y = mul %x, %x : f32[]
-  %0 = mul %x, %dx {linear} : f32[]
-  %1 = add %0, %0 {linear} : f32[]
+  %0 = mul %x, %dx : f32[]
+  %1 = add %0, %0 : f32[]
   return %y, %1
 }
 
@@ -193,7 +193,7 @@ TEST(Text, DifferentProgramsAreNotTheSame) {
   };
   const Function add = program("add %x, %y");
   EXPECT_TRUE(same_program(add, program("add %x, %y : f32[2]")));
-  for (std::string_view other : {"sub %x, %y", "add %y, %x", "add %x, %x", "add %x, %y {linear}"}) {
+  for (std::string_view other : {"sub %x, %y", "add %y, %x", "add %x, %x"}) {
     EXPECT_FALSE(same_program(add, program(other))) << other;
     Hasher a, b;
     add.hash(a);

@@ -114,22 +114,19 @@ TEST(FoldConstants, AnIndexErrorWaitsForTheRun) {
   EXPECT_EQ(fold(program + ", mode = clip}", "%c"), "%c = constant [3] : f32[1]\nreturn %c\n");
 }
 
-TEST(FoldConstants, KeepsNamesLocationsAndMarks) {
+TEST(FoldConstants, KeepsNamesAndLocations) {
   Builder b;
   const ValueId x = b.add_arg({f32, {}}, "x");
   const ValueId two = b.constant(Literal::scalar(f32, 2));
   b.set_location({.file = "model.cpp", .line = 42, .function = "", .scope = ""});
   const ValueId four = b.mul(two, two);
   b.set_value_name(four, "four");
-  b.set_linear(true);
   b.set_location({.file = "model.cpp", .line = 43, .function = "", .scope = ""});
   const Function f = fold_constants(b.finish({b.mul(x, four)}));
   ASSERT_EQ(f.num_ops(), 3u);
   EXPECT_EQ(to_string(f.location(OpId{std::size_t{1}})), "model.cpp:42");
   EXPECT_EQ(f.value_name(f.result(OpId{std::size_t{1}})), "four");
   EXPECT_EQ(to_string(f.location(OpId{std::size_t{2}})), "model.cpp:43");
-  EXPECT_TRUE(f.record(OpId{std::size_t{2}}).linear);
-  EXPECT_FALSE(f.record(OpId{std::size_t{1}}).linear);
 }
 
 }  // namespace
