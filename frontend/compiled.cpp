@@ -15,7 +15,7 @@ namespace burin {
 namespace detail {
 std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
-                                 const std::source_location& where) {
+                                 const std::source_location& where, const std::source_location& jitted_at) {
   std::vector<const void*> inputs;
   const auto add_input = [&](const Tensor& t) {
     const Node& node = used_node(t, where);
@@ -36,7 +36,8 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
       const auto j = static_cast<std::size_t>(alias);
       BURIN_CHECK(j < arguments.size() && donated[j], "only a donated argument is written in place");
       const auto& node = Access::node(*arguments[j]);
-      const bool sole_owner = node.use_count() == 1 && node->buffer && node->buffer.use_count() == 1;
+      const bool sole_owner = node.use_count() == 1 && node->buffer && node->buffer.use_count() == 1 &&
+                              std::ranges::count(inputs, inputs[j]) == 1;  // one Tensor may be two arguments
       if (sole_owner && f.writes_in_place(i)) {
         buffer = node->buffer;
         taken.push_back(j);
@@ -56,7 +57,7 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
     Node& node = *Access::node(*arguments[j]);
     node.kind = Node::Kind::donated;
     node.buffer.reset();
-    node.note = place_text(where);
+    node.note = place_text(jitted_at);
   }
   return results;
 }

@@ -19,11 +19,12 @@ struct Compiled::State {
 
 namespace detail {
 
-/// Runs over `arguments`, then `captures`. An argument that is donated, held by nobody else, and whose place a result takes,
-/// is written in place and given up; after an exception all arguments are as they were.
+/// Runs over `arguments`, then `captures`. An argument that is donated, held by nobody else (nor passed twice), and whose
+/// place a result takes, is written in place and given up; after an exception all arguments are as they were. `where` is the call, `jitted_at`
+/// what is said of arguments that were given up.
 std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
-                                 const std::source_location& where);
+                                 const std::source_location& where, const std::source_location& jitted_at);
 
 /// The memory plan for people: what a call holds (`call`, when it is known), the line of each value, and the scratch of the
 /// kernels.

@@ -102,6 +102,10 @@ TreeVisitor& InnerTrace::argument(std::size_t index, bool only_floats) {
   return s.bind;
 }
 
+void InnerTrace::check_in_axes(std::size_t named, std::size_t arguments) const {
+  if (named > arguments) fail_at(where_text(state_->where), Msg::vmap_in_axes, named, arguments);
+}
+
 void InnerTrace::set_mapped_axis(bool mapped, std::int64_t axis) {
   state_->vmapping = true;
   state_->mapped = mapped;
@@ -116,6 +120,7 @@ TreeVisitor& InnerTrace::cotangent_result() {
 
 void InnerTrace::loss(const Tensor& value) {
   const State& s = *state_;
+  if (!value.defined()) fail_at(where_text(s.where), Msg::result_without_value, s.name, "result");
   const Node& node = used_node(value, s.where);
   if (node.type.rank() != 0 || !is_float(node.type.dtype))
     fail_at(where_text(s.where), Msg::loss_not_scalar, s.name, to_string(node.type));
@@ -145,6 +150,20 @@ std::vector<bool> InnerTrace::State::active_flags() const {
   return active;
 }
 
+namespace {
+
+// A tangent or cotangent of a value of that type. A number adapts its dtype; all else must be like the value.
+Tensor as_derivative(const Tensor& given, const ir::Type& type, Msg id, const std::string& leaf,
+                     const std::source_location& where) {
+  if (!given.defined()) fail_at(where_text(where), id, leaf, to_string(type), "no value");
+  const Node& node = used_node(given, where);
+  if (node.type.shape != type.shape || (node.type.dtype != type.dtype && !node.weak))
+    fail_at(where_text(where), id, leaf, to_string(type), to_string(node.type));
+  return as_dtype(given, type.dtype);
+}
+
+}  // namespace
+
 // ---- gradients ------------------------------------------------------------------------------------------------------------
 
 void InnerTrace::State::place_gradients(const std::vector<Tensor>& of_active) {
@@ -169,7 +188,9 @@ void InnerTrace::finish_grad() {
   const ir::Function f = s.close();
   const std::vector<bool> active = s.active_flags();
   if (std::find(active.begin(), active.end(), true) == active.end()) {
-    const std::string leaf = s.arguments.empty() ? "argument" : s.arguments[0].label + ", " + type_text(s.arguments[0].tensor);
+    const std::string leaf = s.arguments.empty()
+                                 ? "argument " + std::to_string(s.bind.argument) + " holds no tensor"
+                                 : "`" + s.arguments[0].label + "` is " + type_text(s.arguments[0].tensor);
     fail_at(where_text(s.where), Msg::nothing_to_differentiate, s.name, leaf);
   }
   const passes::Vjp vjp = passes::vjp(f, active);
@@ -218,11 +239,8 @@ void InnerTrace::finish_jvp(const std::vector<Tensor*>& tangents) {
   std::vector<Tensor> operands = s.operands;
   for (std::size_t i = 0; i < s.arguments.size(); ++i) {
     if (!s.arguments[i].active) continue;
-    const ir::Type& expected = Access::node(s.arguments[i].tensor)->type;
-    const Tensor tangent = as_dtype(*tangents.at(i), expected.dtype);
-    if (tangent.shape() != expected.shape)
-      fail_at(where_text(s.where), Msg::tangent_type, s.arguments[i].label, to_string(expected), type_text(*tangents[i]));
-    operands.push_back(tangent);
+    const ir::Type& type = Access::node(s.arguments[i].tensor)->type;
+    operands.push_back(as_derivative(*tangents.at(i), type, Msg::tangent_type, s.arguments[i].label, s.where));
   }
   const std::vector<ir::ValueId> values = inline_function(jvp.function, operands);
   const std::size_t n = s.results.size();
@@ -251,6 +269,11 @@ void InnerTrace::finish_vmap(std::int64_t out_axis) {
     Tensor t = s.wrap(values[i], s.result_weak[i]);
     if (!result.result_batched[i])
       t = as_shape(t, State::batched_type(s.result_types[i], s.batch_size).shape);
+    const auto rank = static_cast<std::int64_t>(t.shape().rank());
+    if (out_axis < -rank || out_axis >= rank) {
+      const std::string& path = s.collect.paths[i];
+      fail_at(where_text(s.where), Msg::vmap_out_axis, out_axis, path.empty() ? "result" : path, type_text(t));
+    }
     if (out_axis != 0) t = moveaxis({t, s.where}, 0, out_axis);
     s.outputs.push_back(t);
   }
@@ -305,17 +328,16 @@ TreeVisitor& PullbackState::cotangent() {
 
 void PullbackState::run(const std::source_location& where) {
   InnerTrace::State& f = *state_->forward;
+  if (f.collect.structure != state_->cotangents.structure)
+    fail_tree_mismatch("vjp", f.collect, "the result", state_->cotangents, "the cotangent", where);
   Region region;
   std::vector<Tensor> operands = f.residuals;
   for (std::size_t i = 0; i < f.result_types.size(); ++i) {
     const ir::Type& type = f.result_types[i];
     if (!is_float(type.dtype)) continue;
-    BURIN_CHECK(i < state_->cotangents.leaves.size(), "as many cotangents as results");
-    const Tensor given = as_dtype(*state_->cotangents.leaves[i], type.dtype);
-    if (given.shape() != type.shape)
-      fail_at(where_text(where), Msg::cotangent_type, state_->cotangents.paths[i], to_string(type),
-                  type_text(*state_->cotangents.leaves[i]));
-    operands.push_back(given);
+    const std::string& path = state_->cotangents.paths[i];
+    operands.push_back(as_derivative(*state_->cotangents.leaves[i], type, Msg::cotangent_type,
+                                     path.empty() ? "result" : path, where));
   }
   std::vector<Tensor> of_active;
   std::vector<Tensor*> outputs;
@@ -337,7 +359,7 @@ TreeVisitor& PullbackState::assign_gradients(std::size_t index) {
 
 void check_same_results(const char* function, const PathFlattening& expected, const PathFlattening& found,
                         std::source_location where) {
-  if (expected.structure != found.structure) fail_tree_mismatch(function, expected, found, 2, where);
+  if (expected.structure != found.structure) fail_tree_mismatch(function, expected, "the function's result", found, "that of forward", where);
   for (std::size_t i = 0; i < expected.leaves.size(); ++i)
     if (type_text(*expected.leaves[i]) != type_text(*found.leaves[i]))
       fail_at(where_text(where), Msg::custom_rule_type, function, expected.paths[i].empty() ? "result" : expected.paths[i],

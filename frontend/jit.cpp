@@ -28,6 +28,7 @@ struct Entry {
   std::shared_ptr<const void> result_like;
   std::vector<std::int64_t> slots;           // by result leaf: the function's result, or -1 when the leaf stays as it is
   std::vector<bool> weak;
+  std::vector<std::string> labels;           // by argument leaf
   std::vector<PathFlattening::Entry> parts;  // of the arguments, for explaining recompiles
 };
 
@@ -79,6 +80,19 @@ class JitCore {
   std::map<std::string, std::set<std::string>> static_values_;
 };
 
+void check_donation(const JitOptions& options, std::span<const bool> is_static_argument, std::source_location where) {
+  std::set<int> seen;
+  for (const int argument : options.donate) {
+    if (argument < 0 || static_cast<std::size_t>(argument) >= is_static_argument.size())
+      fail_at(where_text(where), Msg::donate_argument, argument, is_static_argument.size());
+    if (is_static_argument[static_cast<std::size_t>(argument)])
+      fail_at(where_text(where), Msg::donate_static, argument);
+    if (!seen.insert(argument).second) fail_at(where_text(where), Msg::donate_twice, argument);
+  }
+}
+
+void fail_empty_jit(std::source_location where) { fail_at(where_text(where), Msg::jit_empty); }
+
 std::shared_ptr<JitCore> make_jit_core(JitOptions options, std::source_location where) {
   return std::make_shared<JitCore>(std::move(options), where);
 }
@@ -119,13 +133,15 @@ class KeyVisitor final : public TreeVisitor {
 }  // namespace
 
 struct JitCall::State {
-  State(JitCore& c, const void* tag, Purpose p) : core(c), purpose(p) {
+  State(JitCore& c, const void* tag, Purpose p, const std::source_location& at)
+      : core(c), purpose(p), where(at.line() != 0 ? at : c.where) {
     key_visitor.hasher.add(reinterpret_cast<std::uintptr_t>(tag));
     key_visitor.hasher.add(chosen_backend());
   }
 
   JitCore& core;
   Purpose purpose;
+  std::source_location where;  // the call where it is known
   KeyVisitor key_visitor;
   Hash128 key;
   std::shared_ptr<const Entry> entry;
@@ -172,6 +188,9 @@ struct JitCall::State {
     result.label = core.label();
     return result;
   }
+  [[noreturn]] void fail_donated(const Node& node, const std::string& leaf) const {
+    fail_at(where_text(where), Msg::argument_donated, leaf, to_string(node.type), node.note);
+  }
   void explain() const;
   void check_captures(const ir::Function& f) const;
 };
@@ -179,13 +198,15 @@ struct JitCall::State {
 void JitCall::State::Bind::leaf(Tensor& tensor) {
   PathFlattening::leaf(tensor);
   const std::string name = label();
-  if (!tensor.defined()) fail_at(where_text(state->core.where), Msg::argument_without_value, "jit", name);
+  state->fresh->labels.push_back(name);
+  if (!tensor.defined()) fail_at(where_text(state->where), Msg::argument_without_value, "jit", name);
   const Node& node = *Access::node(tensor);
+  if (node.kind == Node::Kind::donated) state->fail_donated(node, name);
   if (node.kind == Node::Kind::no_gradient) {
     entries.back().what = "a leaf without gradient";
     return;
   }
-  const Node& used = used_node(tensor, state->core.where);
+  const Node& used = used_node(tensor, state->where);
   entries.back().what = to_string(used.type) + (used.weak ? " (from a number)" : "");
   state->donated.push_back(state->core.donates(argument));
   tensor = state->trace->add_argument(used.type, used.weak, name);
@@ -207,14 +228,14 @@ void JitCall::State::Collect::leaf(Tensor& tensor) {
   PathFlattening::leaf(tensor);
   const auto& node = Access::node(tensor);
   if (!node)
-    fail_at(where_text(state->core.where), Msg::result_without_value, "jit", paths.back().empty() ? "result" : paths.back());
+    fail_at(where_text(state->where), Msg::result_without_value, "jit", paths.back().empty() ? "result" : paths.back());
   if (node->kind == Node::Kind::no_gradient) {
     state->fresh->slots.push_back(-1);
     return;
   }
   state->fresh->slots.push_back(static_cast<std::int64_t>(state->values.size()));
   state->fresh->weak.push_back(tensor.weak());
-  state->values.push_back(state->trace->resolve(tensor, state->core.where));
+  state->values.push_back(state->trace->resolve(tensor, state->where));
   tensor = Tensor();
 }
 
@@ -258,8 +279,8 @@ void JitCall::State::check_captures(const ir::Function& f) const {
                        core.label(), line));
 }
 
-JitCall::JitCall(JitCore& core, const void* type_tag, Purpose purpose)
-    : state_(std::make_unique<State>(core, type_tag, purpose)) {
+JitCall::JitCall(JitCore& core, const void* type_tag, Purpose purpose, std::source_location where)
+    : state_(std::make_unique<State>(core, type_tag, purpose, where)) {
   ++num_calls;
 }
 JitCall::~JitCall() = default;
@@ -281,8 +302,9 @@ bool JitCall::find() {
   return s.entry != nullptr;
 }
 
-void JitCall::begin_trace() {
+void JitCall::begin_trace(std::span<const bool> is_static_argument) {
   State& s = *state_;
+  check_donation(s.core.options, is_static_argument, s.core.where);
   s.trace = std::make_unique<Trace>("main");
   s.fresh = std::make_shared<Entry>();
   ++num_traces;
@@ -333,11 +355,13 @@ void JitCall::run() {
   std::vector<Tensor*> arguments;
   std::vector<bool> donated;
   for (std::size_t i = 0; i < s.key_visitor.leaves.size(); ++i) {
-    if (Access::node(*s.key_visitor.leaves[i])->kind == Node::Kind::no_gradient) continue;
+    const Node& node = *Access::node(*s.key_visitor.leaves[i]);
+    if (node.kind == Node::Kind::no_gradient) continue;
+    if (node.kind == Node::Kind::donated) s.fail_donated(node, entry.labels[i]);
     arguments.push_back(s.key_visitor.leaves[i]);
     donated.push_back(s.core.donates(s.key_visitor.arguments[i]));
   }
-  s.outputs = run_compiled(*entry.compiled, arguments, donated, entry.captures, s.core.where);
+  s.outputs = run_compiled(*entry.compiled, arguments, donated, entry.captures, s.where, s.core.where);
   for (std::size_t i = 0; i < s.outputs.size(); ++i) Access::node(s.outputs[i])->weak = entry.weak[i];
 }
 

@@ -81,17 +81,18 @@ void PathFlattening::leave() {
   lengths_.pop_back();
 }
 
-void fail_tree_mismatch(const char* function, const PathFlattening& a, const PathFlattening& b, std::size_t which,
-                        std::source_location where) {
-  const std::size_t n = std::min(a.entries.size(), b.entries.size());
+void fail_tree_mismatch(const char* function, const PathFlattening& tree, const std::string& name,
+                        const PathFlattening& other, const std::string& other_name, std::source_location where) {
+  // Names of members are no part of the structure, so what stands at a place decides, not its path.
+  const std::size_t n = std::min(tree.entries.size(), other.entries.size());
   std::size_t i = 0;
-  while (i < n && a.entries[i].path == b.entries[i].path && a.entries[i].what == b.entries[i].what) ++i;
+  while (i < n && tree.entries[i].what == other.entries[i].what) ++i;
   const auto describe = [&](const PathFlattening& t) {
     if (i >= t.entries.size()) return std::string("nothing more");
-    const PathFlattening::Entry& e = t.entries[i];
-    return e.what + (e.path.empty() ? " at the top" : " at `" + e.path + "`");
+    const auto& [path, what] = t.entries[i];
+    return what + (path.empty() ? " at the top" : " at `" + path + "`");
   };
-  fail_at(where_text(where), Msg::trees_differ, function, describe(a), which, describe(b));
+  fail_at(where_text(where), Msg::trees_differ, function, describe(tree), name, describe(other), other_name);
 }
 
 Tensor all_finite(const std::vector<Tensor*>& leaves, std::source_location where) {

@@ -1,6 +1,8 @@
 // jit: a function compiled once per structure of its arguments.
 #pragma once
+#include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,13 +81,19 @@ namespace detail {
 
 class JitCore;  // options and the cache of one jitted function
 std::shared_ptr<JitCore> make_jit_core(JitOptions options, std::source_location where);
+/// Throws when `donate` names an argument twice, one that is static, or one that there is not.
+void check_donation(const JitOptions& options, std::span<const bool> is_static_argument, std::source_location where);
+template <class... A>
+inline constexpr std::array<bool, sizeof...(A)> static_arguments{is_static<A>...};
+[[noreturn]] void fail_empty_jit(std::source_location where);
 bool is_tracing();
 
 /// One call of a jitted function: reads the arguments, looks for the compiled program, traces when there is none, runs.
 class JitCall {
  public:
   enum class Purpose : std::uint8_t { run, lower };
-  JitCall(JitCore& core, const void* type_tag, Purpose purpose);
+  /// `where` is the call; unknown, it is the place of the jit.
+  JitCall(JitCore& core, const void* type_tag, Purpose purpose, std::source_location where);
   ~JitCall();
   JitCall(const JitCall&) = delete;
   JitCall& operator=(const JitCall&) = delete;
@@ -94,7 +102,7 @@ class JitCall {
   TreeVisitor& read(std::size_t argument);
   /// The same argument as a static number, for messages.
   bool find();             // true: compiled already
-  void begin_trace();
+  void begin_trace(std::span<const bool> is_static_argument);
   TreeVisitor& bind(std::size_t argument);  // leaves become traced values
   TreeVisitor& result();
   void end_trace(std::shared_ptr<const void> result_like);
@@ -115,7 +123,7 @@ inline constexpr char type_tag = 0;
 template <class R, class F, class... A, std::size_t... i>
 void trace_jit(JitCall& call, F& f, std::index_sequence<i...>, const A&... args) {
   std::tuple<A...> copies(args...);
-  call.begin_trace();
+  call.begin_trace(static_arguments<A...>);
   (visit_tree(std::get<i>(copies), call.bind(i)), ...);
   auto like = std::make_shared<R>(f(std::as_const(std::get<i>(copies))...));
   visit_tree(*like, call.result());
@@ -123,9 +131,9 @@ void trace_jit(JitCall& call, F& f, std::index_sequence<i...>, const A&... args)
 }
 
 template <class R, class F, class... A>
-R call_jit(JitCore& core, F& f, const A&... args) {
+R call_jit(JitCore& core, F& f, std::source_location where, const A&... args) {
   if (is_tracing()) return f(args...);  // a jit inside a trace becomes part of it
-  JitCall call(core, &type_tag<A...>, JitCall::Purpose::run);
+  JitCall call(core, &type_tag<A...>, JitCall::Purpose::run, where);
   std::size_t n = 0;
   (read_tree(args, call.read(n++)), ...);
   if (!call.find()) trace_jit<R>(call, f, std::index_sequence_for<A...>{}, args...);
@@ -136,8 +144,8 @@ R call_jit(JitCore& core, F& f, const A&... args) {
 }
 
 template <class R, class F, class... A>
-Lowered lower_jit(JitCore& core, F& f, const A&... args) {
-  JitCall call(core, &type_tag<A...>, JitCall::Purpose::lower);
+Lowered lower_jit(JitCore& core, F& f, std::source_location where, const A&... args) {
+  JitCall call(core, &type_tag<A...>, JitCall::Purpose::lower, where);
   std::size_t n = 0;
   (read_tree(args, call.read(n++)), ...);
   trace_jit<R>(call, f, std::index_sequence_for<A...>{}, args...);
@@ -163,9 +171,15 @@ class Jit<R(A...)> {
   Jit() = default;
   template <class F>
   Jit(F f, JitOptions options, std::source_location where)
-      : f_(std::make_shared<Holder<F>>(std::move(f))), core_(detail::make_jit_core(std::move(options), where)) {}
+      : f_(std::make_shared<Holder<F>>(std::move(f))) {
+    detail::check_donation(options, detail::static_arguments<A...>, where);
+    core_ = detail::make_jit_core(std::move(options), where);
+  }
 
-  R operator()(const A&... args) const { return detail::call_jit<R>(*core_, *f_, args...); }
+  R operator()(const A&... args, std::source_location where = std::source_location::current()) const {
+    if (!core_) detail::fail_empty_jit(where);
+    return detail::call_jit<R>(*core_, *f_, where, args...);
+  }
   template <class... B>
     requires(sizeof...(B) != sizeof...(A))
   R operator()(const B&... args) const {
@@ -174,7 +188,10 @@ class Jit<R(A...)> {
     return (*this)(args...);
   }
   /// The traced function for arguments like these, which may be abstract_tensors.
-  Lowered lower(const A&... args) const { return detail::lower_jit<R>(*core_, *f_, args...); }
+  Lowered lower(const A&... args, std::source_location where = std::source_location::current()) const {
+    if (!core_) detail::fail_empty_jit(where);
+    return detail::lower_jit<R>(*core_, *f_, where, args...);
+  }
 
  private:
   struct Function {
@@ -199,11 +216,11 @@ class GenericJit {
       : f_(std::make_shared<F>(std::move(f))), core_(detail::make_jit_core(std::move(options), where)) {}
   template <class... A>
   auto operator()(const A&... args) const {
-    return detail::call_jit<detail::result_of<F, A...>>(*core_, *f_, args...);
+    return detail::call_jit<detail::result_of<F, A...>>(*core_, *f_, std::source_location{}, args...);
   }
   template <class... A>
   Lowered lower(const A&... args) const {
-    return detail::lower_jit<detail::result_of<F, A...>>(*core_, *f_, args...);
+    return detail::lower_jit<detail::result_of<F, A...>>(*core_, *f_, std::source_location{}, args...);
   }
 
  private:

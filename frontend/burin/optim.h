@@ -27,6 +27,16 @@ struct AdamOptions {
 };
 
 namespace detail {
+/// Throws unless `tree` has the structure and the shapes of params. `what` names it in messages: "the gradients".
+void check_like(const char* function, const PathFlattening& params, const PathFlattening& tree, const char* what,
+                std::source_location where);
+template <class P>
+void check_like(const char* function, const P& params, const P& tree, const char* what, std::source_location where) {
+  PathFlattening expected, found;
+  read_tree(params, expected);
+  read_tree(tree, found);
+  check_like(function, expected, found, what, where);
+}
 Tensor global_norm(const std::vector<Tensor*>& leaves);
 Tensor clip_leaf(const Tensor& leaf, const Tensor& norm, const Tensor& max_norm);
 Tensor adam_update(const Tensor& p, const Tensor& m, const Tensor& v, const Tensor& count, const Tensor& rate,
@@ -41,6 +51,7 @@ using Where = std::source_location;
 template <class P>
 P sgd(const P& params, const P& grads, const Operand& rate) {
   library_function in("sgd", rate.where);
+  detail::check_like("sgd", params, grads, "the gradients", rate.where);
   return tree::map([&](const Tensor& p, const Tensor& g) { return p - astype(rate * g, p.dtype()); }, params, grads);
 }
 /// With momentum: trace = g + momentum * trace, p - rate * trace (nesterov: p - rate * (g + momentum * trace)).
@@ -48,6 +59,8 @@ template <class P>
 std::pair<P, SgdState<P>> sgd(const P& params, const P& grads, const SgdState<P>& state, const Operand& rate,
                               double momentum, bool nesterov = false) {
   library_function in("sgd", rate.where);
+  detail::check_like("sgd", params, grads, "the gradients", rate.where);
+  detail::check_like("sgd", params, state.trace, "the state", rate.where);
   const P trace = tree::map([&](const Tensor& g, const Tensor& t) { return g + momentum * t; }, grads, state.trace);
   const P update = nesterov ? tree::map([&](const Tensor& g, const Tensor& t) { return g + momentum * t; }, grads, trace)
                             : trace;
@@ -68,6 +81,9 @@ template <class P, class Decays>
 std::pair<P, AdamState<P>> adamw(const P& params, const P& grads, const AdamState<P>& state, const Operand& rate,
                                  const AdamOptions& options, Decays&& decays) {
   library_function in("adamw", rate.where);
+  detail::check_like("adamw", params, grads, "the gradients", rate.where);
+  detail::check_like("adamw", params, state.mu, "the first moments", rate.where);
+  detail::check_like("adamw", params, state.nu, "the second moments", rate.where);
   const Tensor count = state.count + 1;
   P mu = tree::map([&](const Tensor& g, const Tensor& m) { return (1 - options.b1) * g + options.b1 * m; }, grads, state.mu);
   P nu = tree::map([&](const Tensor& g, const Tensor& v) { return (1 - options.b2) * square(g) + options.b2 * v; }, grads,

@@ -95,6 +95,8 @@ class InnerTrace {
   /// Visits an argument: its leaves become arguments of the inner function. With `only_floats`, other leaves stay what they
   /// are, and have no derivative.
   TreeVisitor& argument(std::size_t index, bool only_floats);
+  /// vmap's in_axes may name the arguments that there are.
+  void check_in_axes(std::size_t named, std::size_t arguments) const;
   /// Leaves of vmap's arguments lose this axis.
   void set_mapped_axis(bool mapped, std::int64_t axis);
   /// Visits results of the inner function, in order.

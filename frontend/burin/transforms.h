@@ -24,6 +24,8 @@ class Grad final : public Callable<Grad<with_value, F, selected...>, signature_o
   template <class... A>
   auto invoke(const A&... args) const {
     static_assert(((selected < sizeof...(A)) && ...), "burin: grad: there is no such argument");
+    static_assert((!is_static<std::tuple_element_t<selected, std::tuple<A...>>> && ...),
+                  "burin: grad: a number, enum or string is static and has no gradient: declare the parameter as a Tensor");
     using R = result_of<F, A...>;
     static_assert(std::is_same_v<R, Tensor> || is_pair<R>,
                   "burin: grad needs a function that returns the loss as a Tensor, or std::pair{loss, aux}");
@@ -116,8 +118,16 @@ auto run_vjp(const F& f, std::source_location where, const A&... args) {
   }(std::index_sequence_for<A...>{});
 }
 template <class R, class... A, class F>
-auto run_vjp_as(R (*)(A...), const F& f, std::source_location where, const A&... args) {
+auto run_vjp_as(R (*)(A...), const F& f, std::source_location where, const std::type_identity_t<A>&... args) {
   return run_vjp(f, where, args...);
+}
+template <class F, class... A>
+auto start_vjp(const F& f, std::source_location where, const A&... args) {
+  using S = signature_of<std::decay_t<F>>;
+  if constexpr (S::known)
+    return run_vjp_as(static_cast<typename S::Function*>(nullptr), f, where, args...);
+  else
+    return run_vjp(f, where, args...);
 }
 
 template <class F, class... A>
@@ -131,7 +141,7 @@ auto run_jvp(const F& f, std::source_location where, const std::tuple<A...>& pri
     visit_tree(result, trace.result());
     Flattening flat, like;
     read_tree(primals, flat);
-    trace.finish_jvp(matching_leaves("jvp", primals, tangents, flat, 2, where));
+    trace.finish_jvp(matching_leaves("jvp", primals, "the primals", tangents, "the tangents", flat, where));
     R tangent = result;
     visit_tree(result, trace.assign_results());
     visit_tree(tangent, trace.assign_result_tangents());
@@ -140,15 +150,25 @@ auto run_jvp(const F& f, std::source_location where, const std::tuple<A...>& pri
 }
 }  // namespace detail
 
-/// auto [y, pull] = vjp(f, args...): y is f(args...), and pull(cotangent of y) a tuple with one gradient per argument.
-template <class F, class... A>
-auto vjp(F&& f, const A&... args) {
-  const std::source_location where{};  // a pack leaves no place for a default argument
-  using S = detail::signature_of<std::decay_t<F>>;
-  if constexpr (S::known)
-    return detail::run_vjp_as(static_cast<typename S::Function*>(nullptr), f, where, args...);
-  else
-    return detail::run_vjp(f, where, args...);
+/// auto [y, pull] = vjp(f, args...): y is f(args...), any tree. pull(cotangent of y) is a tuple with one gradient per
+/// argument, a tree like it. The cotangent has the structure, shapes and dtypes of y (numbers adapt); leaves of y that are
+/// no floats take no part, whatever is given for them. Errors name the leaf and the caller's line; behind more than three
+/// arguments vjp itself knows no line.
+template <class F, class A>
+auto vjp(F&& f, const A& a, std::source_location where = std::source_location::current()) {
+  return detail::start_vjp(f, where, a);
+}
+template <class F, class A, class B>
+auto vjp(F&& f, const A& a, const B& b, std::source_location where = std::source_location::current()) {
+  return detail::start_vjp(f, where, a, b);
+}
+template <class F, class A, class B, class C>
+auto vjp(F&& f, const A& a, const B& b, const C& c, std::source_location where = std::source_location::current()) {
+  return detail::start_vjp(f, where, a, b, c);
+}
+template <class F, class A, class B, class C, class D, class... More>
+auto vjp(F&& f, const A& a, const B& b, const C& c, const D& d, const More&... more) {
+  return detail::start_vjp(f, std::source_location{}, a, b, c, d, more...);
 }
 
 /// auto [y, dy] = jvp(f, std::tuple{args...}, std::tuple{tangents...}): the value and its directional derivative.
@@ -180,6 +200,7 @@ class Vmap final : public Callable<Vmap<F>, signature_of<F>> {
   auto invoke(const A&... args) const {
     using R = result_of<F, A...>;
     InnerTrace trace("vmap", where_);
+    trace.check_in_axes(options_.in_axes.size(), sizeof...(A));
     std::tuple<A...> copies(args...);
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       (bind(trace, i, std::get<i>(copies)), ...);

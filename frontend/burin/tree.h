@@ -243,20 +243,22 @@ void for_each_leaf(T& t, F&& f) {
   visit_tree(t, v);
 }
 
-/// Throws the first difference of two structures.
-[[noreturn]] void fail_tree_mismatch(const char* function, const PathFlattening& a, const PathFlattening& b,
-                                     std::size_t which, std::source_location where);
+/// Throws the first difference of two structures, which messages call `name` and `other_name`.
+[[noreturn]] void fail_tree_mismatch(const char* function, const PathFlattening& tree, const std::string& name,
+                                     const PathFlattening& other, const std::string& other_name,
+                                     std::source_location where);
 
+/// The leaves of `other`, which must have the structure `flat` of `first`.
 template <class A, class B>
-std::vector<Tensor*> matching_leaves(const char* function, const A& first, const B& other, const Flattening& flat,
-                                     std::size_t which, std::source_location where) {
+std::vector<Tensor*> matching_leaves(const char* function, const A& first, const std::string& name, const B& other,
+                                     const std::string& other_name, const Flattening& flat, std::source_location where) {
   Flattening mine;
   read_tree(other, mine);
   if (mine.structure != flat.structure || mine.leaves.size() != flat.leaves.size()) {
     PathFlattening a, b;
     read_tree(first, a);
     read_tree(other, b);
-    fail_tree_mismatch(function, a, b, which, where);
+    fail_tree_mismatch(function, a, name, b, other_name, where);
   }
   return std::move(mine.leaves);
 }
@@ -264,21 +266,14 @@ Tensor all_finite(const std::vector<Tensor*>& leaves, std::source_location where
 std::int64_t count(const std::vector<Tensor*>& leaves);
 void check_leaf_count(std::size_t found, std::size_t expected, std::source_location where);
 
-}  // namespace detail
-
-namespace tree {
-
-/// A tree like t whose leaves are f(leaf of t, leaf of each other tree). Static values come from t. Trees of different
-/// structure are an error that names the first path that differs and both sides.
 template <class F, class T, class... More>
-T map(F&& f, const T& t, const More&... more) {
-  const std::source_location where{};  // a pack leaves no place for a default argument
+T map_trees([[maybe_unused]] std::source_location where, F&& f, const T& t, const More&... more) {
   T result = t;
-  detail::Flattening flat;
-  detail::visit_tree(result, flat);
-  std::size_t which = 1;
+  Flattening flat;
+  visit_tree(result, flat);
+  std::size_t number = 1;
   const std::array<std::vector<Tensor*>, sizeof...(More)> others{
-      detail::matching_leaves("tree::map", t, more, flat, ++which, where)...};
+      matching_leaves("tree::map", t, "tree 1", more, "tree " + std::to_string(++number), flat, where)...};
   for (std::size_t i = 0; i < flat.leaves.size(); ++i) {
     const Tensor leaf = *flat.leaves[i];
     [&]<std::size_t... k>(std::index_sequence<k...>) {
@@ -287,15 +282,68 @@ T map(F&& f, const T& t, const More&... more) {
   }
   return result;
 }
-
-/// map with the leaf's path, "blocks.0.attn.wq", as first argument.
 template <class F, class T, class... More>
-T map_with_path(F&& f, const T& t, const More&... more) {
-  detail::PathFlattening flat;
-  detail::read_tree(t, flat);
+T map_trees_with_path(std::source_location where, F&& f, const T& t, const More&... more) {
+  PathFlattening flat;
+  read_tree(t, flat);
   std::size_t i = 0;
-  return map([&](const Tensor& leaf, const auto&... others) { return f(std::string_view(flat.paths[i++]), leaf, others...); },
-             t, more...);
+  const auto with_path = [&](const Tensor& leaf, const auto&... others) {
+    return f(std::string_view(flat.paths[i++]), leaf, others...);
+  };
+  return map_trees(where, with_path, t, more...);
+}
+
+}  // namespace detail
+
+namespace tree {
+
+using Where = std::source_location;
+
+/// A tree like t whose leaves are f(leaf of t, leaf of each other tree): map(f, t, others...). Leaves may have any shapes
+/// and dtypes; static values come from t. Throws when the trees differ in structure (lengths, keys, static values): the
+/// first place that differs, both sides, the caller's line. Behind more than three others no line is known: a place
+/// can be a default argument only behind a fixed number of parameters.
+template <class F, class T>
+T map(F&& f, const T& t) {
+  return detail::map_trees({}, f, t);
+}
+template <class F, class T, class A>
+T map(F&& f, const T& t, const A& a, Where where = Where::current()) {
+  return detail::map_trees(where, f, t, a);
+}
+template <class F, class T, class A, class B>
+T map(F&& f, const T& t, const A& a, const B& b, Where where = Where::current()) {
+  return detail::map_trees(where, f, t, a, b);
+}
+template <class F, class T, class A, class B, class C>
+T map(F&& f, const T& t, const A& a, const B& b, const C& c, Where where = Where::current()) {
+  return detail::map_trees(where, f, t, a, b, c);
+}
+template <class F, class T, class A, class B, class C, class D, class... More>
+T map(F&& f, const T& t, const A& a, const B& b, const C& c, const D& d, const More&... more) {
+  return detail::map_trees({}, f, t, a, b, c, d, more...);
+}
+
+/// map with the leaf's path, "blocks.0.attn.wq", as first argument of f.
+template <class F, class T>
+T map_with_path(F&& f, const T& t) {
+  return detail::map_trees_with_path({}, f, t);
+}
+template <class F, class T, class A>
+T map_with_path(F&& f, const T& t, const A& a, Where where = Where::current()) {
+  return detail::map_trees_with_path(where, f, t, a);
+}
+template <class F, class T, class A, class B>
+T map_with_path(F&& f, const T& t, const A& a, const B& b, Where where = Where::current()) {
+  return detail::map_trees_with_path(where, f, t, a, b);
+}
+template <class F, class T, class A, class B, class C>
+T map_with_path(F&& f, const T& t, const A& a, const B& b, const C& c, Where where = Where::current()) {
+  return detail::map_trees_with_path(where, f, t, a, b, c);
+}
+template <class F, class T, class A, class B, class C, class D, class... More>
+T map_with_path(F&& f, const T& t, const A& a, const B& b, const C& c, const D& d, const More&... more) {
+  return detail::map_trees_with_path({}, f, t, a, b, c, d, more...);
 }
 
 /// f(leaf) for each leaf in order.

@@ -7,6 +7,18 @@
 namespace burin {
 namespace detail {
 
+void check_like(const char* function, const PathFlattening& params, const PathFlattening& tree, const char* what,
+                std::source_location where) {
+  if (params.structure != tree.structure) fail_tree_mismatch(function, params, "the parameters", tree, what, where);
+  for (std::size_t i = 0; i < params.leaves.size(); ++i) {
+    const Tensor &p = *params.leaves[i], &t = *tree.leaves[i];
+    if (!t.defined() || p.shape() == t.shape()) continue;  // an op says what is wrong with a leaf without value
+    const std::string& path = params.paths[i];
+    fail_at(where_text(where), Msg::optimiser_leaf, function, path.empty() ? "tensor" : path, what, to_string(p.shape()),
+            to_string(t.shape()));
+  }
+}
+
 Tensor global_norm(const std::vector<Tensor*>& leaves) {
   Tensor total = zeros({});
   for (const Tensor* leaf : leaves) {

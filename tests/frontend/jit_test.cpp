@@ -206,6 +206,17 @@ TEST_P(Backends, ACallThatThrowsLeavesDonatedArgumentsAsTheyWere) {
   expect_values(taken, {0, 1});
 }
 
+TEST_P(Backends, ADonatedTensorThatIsAlsoAnotherArgumentIsCopied) {
+  const auto step = jit([](Tensor a, Tensor b) { return a + flip(b, 0); }, {.donate = {0}});
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0});
+  expect_values(step(x, x), {6, 6, 6, 6, 6});
+  expect_values(x, {1, 2, 3, 4, 5});
+  const auto both = jit([](Tensor a, Tensor b) { return std::pair{a + 1, b + 2}; }, {.donate = {0, 1}});
+  const auto [one, two] = both(x, x);
+  expect_values(one, {2, 3, 4, 5, 6});
+  expect_values(two, {3, 4, 5, 6, 7});
+}
+
 TEST_P(Backends, DonatedOptimiserStatesAreReadBeforeTheyAreOverwritten) {
   const auto step = [](Tensor p, AdamState<Tensor> s, Tensor g) { return optim::adamw(p, g, s, 0.1, {.weight_decay = 0.01}); };
   const auto plain = jit(step), donating = jit(step, {.donate = {0, 1}});

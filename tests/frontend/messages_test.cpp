@@ -12,6 +12,19 @@ namespace {
 
 using test::error_text;
 
+template <class F>
+std::string text_and_place(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+// With the line of the macro behind the text.
+#define EXPECT_MESSAGE_HERE(expression, text)                    \
+  EXPECT_EQ(text_and_place([&] { (void)(expression); }),         \
+            std::string(text) + " (messages_test.cpp:" + std::to_string(__LINE__) + ")")
 #define EXPECT_MESSAGE(expression, text) EXPECT_EQ(error_text([&] { (void)(expression); }), text)
 
 const Tensor x = ones({2, 3, 4}), m = ones({3, 4}), v = ones({3});
@@ -29,7 +42,7 @@ TEST(Messages, NameTheCallersLineAndScope) {
   }
   EXPECT_EQ(text,
             "matmul: contracting sizes differ: lhs f32[8,64] axis 1 is 64, rhs f32[32,16] axis 0 is 32 "
-            "(messages_test.cpp:25, in block0/attn)");
+            "(messages_test.cpp:38, in block0/attn)");
 }
 
 TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
@@ -39,7 +52,7 @@ TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
   } catch (const Error& error) {
     text = error.what();
   }
-  EXPECT_EQ(text, "mul: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5 (messages_test.cpp:38, in rms_norm)");
+  EXPECT_EQ(text, "mul: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5 (messages_test.cpp:51, in rms_norm)");
 }
 
 TEST(Messages, OfTensors) {
@@ -60,12 +73,12 @@ TEST(Messages, OfTensors) {
 TEST(Messages, OfTracedValues) {
   const auto branches = [](Tensor a) { return float(a.sum()) > 0 ? a : -a; };
   EXPECT_MESSAGE(jit(branches)(v),
-                 "a traced value (f32[], made at messages_test.cpp:61) has no elements while tracing: use `where` instead of "
+                 "a traced value (f32[], made at messages_test.cpp:74) has no elements while tracing: use `where` instead of "
                  "`if`, return it from the traced function, or pass it as a C++ number to make it static");
   Tensor leaked;
   (void)jit([&](Tensor a) { return leaked = a * 2, a; })(v);
   EXPECT_MESSAGE(leaked + 1,
-                 "a traced value (f32[3], made at messages_test.cpp:66) is used after its trace ended: return it from the "
+                 "a traced value (f32[3], made at messages_test.cpp:79) is used after its trace ended: return it from the "
                  "traced function instead of keeping it");
 }
 
@@ -123,6 +136,13 @@ TEST(Messages, OfLayersAndOptimisers) {
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, 1.0), "dropout: expected a share in [0, 1), found 1");
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, nan), "dropout: expected a share in [0, 1), found nan");
   EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, 10, 10), "warmup_cosine: expected 0 <= warmup < total, found 10 and 10");
+  const std::vector<Tensor> p{v, m}, g{v, v}, one{v};
+  EXPECT_MESSAGE(optim::sgd(p, g, 0.1), "sgd: leaf `1` of the gradients must have the shape [3,4], found [3]");
+  EXPECT_MESSAGE(optim::sgd(v, m, 0.1), "sgd: leaf `tensor` of the gradients must have the shape [3], found [3,4]");
+  EXPECT_MESSAGE(optim::sgd(p, one, 0.1), "sgd: the trees differ: 2 elements at the top in the parameters, 1 element at the top in the gradients");
+  EXPECT_MESSAGE(optim::sgd(p, p, optim::sgd_state(g), 0.1, 0.9), "sgd: leaf `1` of the state must have the shape [3,4], found [3]");
+  EXPECT_MESSAGE(optim::adamw(p, g, optim::adam_state(p), 0.1), "adamw: leaf `1` of the gradients must have the shape [3,4], found [3]");
+  EXPECT_MESSAGE(optim::adamw(p, p, optim::adam_state(one), 0.1), "adamw: the trees differ: 2 elements at the top in the parameters, 1 element at the top in the first moments");
   EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, -1, 10), "warmup_cosine: expected 0 <= warmup < total, found -1 and 10");
 }
 
@@ -139,19 +159,64 @@ TEST(Messages, OfTreesNameTheLeaf) {
   EXPECT_MESSAGE(jit([](Tensor) { return Params{}; })(v), "jit: result leaf `position_embedding` was never given a value");
   EXPECT_MESSAGE(grad([](Params q) { return q.position_embedding.sum(); })(Params{}), "grad: argument leaf `position_embedding` was never given a value");
   EXPECT_MESSAGE(vjp([](Tensor) { return Params{}; }, v), "vjp: result leaf `position_embedding` was never given a value");
-  EXPECT_MESSAGE(tree::unflatten(p, {v}), "tree::unflatten: expected 2 leaves, found 1");
-  const std::vector<Params> one{p}, two{p, p};
-  EXPECT_MESSAGE(tree::map([](Tensor a, Tensor) { return a; }, one, two),
-                 "tree::map: the trees differ: the first has 1 element at the top, tree 2 has 2 elements at the top");
+  EXPECT_MESSAGE_HERE(tree::unflatten(p, {v}), "tree::unflatten: expected 2 leaves, found 1");
+}
+
+struct Layers {
+  std::vector<Tensor> w;
+  int heads = 4;
+  BURIN_TREE(w, heads)
+};
+
+TEST(Messages, OfTreesThatDiffer) {
+  const std::vector<Tensor> one{v}, two{v, v};
+  const Layers layers{one, 4}, longer{two, 4}, other{one, 8};
+  const auto first = [](const Tensor& a, const auto&...) { return a; };
+  const auto last = [](std::string_view, const Tensor& a, const auto&...) { return a; };
+  EXPECT_MESSAGE_HERE(tree::map(first, one, two), "tree::map: the trees differ: 1 element at the top in tree 1, 2 elements at the top in tree 2");
+  EXPECT_MESSAGE_HERE(tree::map(first, layers, layers, longer), "tree::map: the trees differ: 1 element at `w` in tree 1, 2 elements at `w` in tree 3");
+  EXPECT_MESSAGE_HERE(tree::map(first, layers, layers, layers, other), "tree::map: the trees differ: 4 at `heads` in tree 1, 8 at `heads` in tree 4");
+  EXPECT_MESSAGE(tree::map(first, layers, layers, layers, layers, other), "tree::map: the trees differ: 4 at `heads` in tree 1, 8 at `heads` in tree 5");
+  EXPECT_MESSAGE_HERE(tree::map_with_path(last, layers, other), "tree::map: the trees differ: 4 at `heads` in tree 1, 8 at `heads` in tree 2");
+  EXPECT_MESSAGE_HERE(tree::map_with_path(last, layers, layers, other), "tree::map: the trees differ: 4 at `heads` in tree 1, 8 at `heads` in tree 3");
+  EXPECT_MESSAGE_HERE(tree::map_with_path(last, layers, layers, layers, other), "tree::map: the trees differ: 4 at `heads` in tree 1, 8 at `heads` in tree 4");
+  EXPECT_MESSAGE_HERE(tree::map(first, std::pair{v, 3}, std::pair{v, v}), "tree::map: the trees differ: 3 at `1` in tree 1, a tensor at `1` in tree 2");
+  EXPECT_MESSAGE_HERE(tree::map(first, std::map<std::string, Tensor>{{"a", v}}, std::map<std::string, Tensor>{{"b", v}}), "tree::map: the trees differ: \"a\" at the top in tree 1, \"b\" at the top in tree 2");
+  EXPECT_MESSAGE_HERE(tree::map(first, std::pair{v, v}, v), "tree::map: the trees differ: a tensor at `1` in tree 1, nothing more in tree 2");
+  EXPECT_MESSAGE_HERE(tree::map(first, std::optional<Tensor>(v), std::optional<Tensor>()), "tree::map: the trees differ: 1 element at the top in tree 1, 0 elements at the top in tree 2");
 }
 
 TEST(Messages, OfGradients) {
-  EXPECT_MESSAGE(grad([](Tensor a) { return a * 2; })(v), "grad: expected a float of rank 0 as the loss, found f32[3]");
-  EXPECT_MESSAGE(grad([](Tensor a) { return a.sum().astype(f32); })(arange(3)), "grad: no float to differentiate: `arg0, i32[3]`");
+  EXPECT_MESSAGE_HERE(grad([](Tensor a) { return a * 2; })(v), "grad: expected a float of rank 0 as the loss, found f32[3]");
+  EXPECT_MESSAGE_HERE(grad([](Tensor a) { return a.sum().astype(i32); })(v), "grad: expected a float of rank 0 as the loss, found i32[]");
+  EXPECT_MESSAGE_HERE(value_and_grad([](Tensor) { return Tensor(); })(v), "value_and_grad: result leaf `result` was never given a value");
+  EXPECT_MESSAGE_HERE(value_and_grad([](Tensor a) { return std::pair{a, a}; })(v), "value_and_grad: expected a float of rank 0 as the loss, found f32[3]");
+  EXPECT_MESSAGE_HERE(grad([](Tensor a) { return a.sum().astype(f32); })(arange(3)), "grad: no float to differentiate: `arg0` is i32[3]");
+  EXPECT_MESSAGE_HERE(grad<1>([](Tensor a, std::vector<Tensor>) { return a.sum(); })(v, {}), "grad: no float to differentiate: argument 1 holds no tensor");
   const Params g = grad([](Params q) { return q.position_embedding.sum(); })(Params{m, zeros({}, i32)});
   EXPECT_MESSAGE(g.count + 1, "`count` is i32[] and has no gradient: only floats have one");
-  EXPECT_MESSAGE(jvp([](Tensor a) { return a; }, v, m), "jvp: the tangent of `arg0` must be like f32[3], found f32[3,4]");
-  EXPECT_MESSAGE(vjp([](Tensor a) { return a; }, v).second(m), "vjp: the cotangent of result `` must be like f32[3], found f32[3,4]");
+  const auto same = [](Tensor a) { return a; };
+  EXPECT_MESSAGE_HERE(jvp(same, v, m), "jvp: the tangent of `arg0` must be like f32[3], found f32[3,4]");
+  EXPECT_MESSAGE_HERE(jvp(same, v, v.astype(bf16)), "jvp: the tangent of `arg0` must be like f32[3], found bf16[3]");
+  EXPECT_MESSAGE_HERE(jvp(same, v, Tensor()), "jvp: the tangent of `arg0` must be like f32[3], found no value");
+  const auto sum_of = [](std::vector<Tensor> a) { return a[0].sum(); };
+  EXPECT_MESSAGE_HERE(jvp(sum_of, std::tuple{std::vector{v}}, std::tuple{std::vector{v, v}}), "jvp: the trees differ: 1 element at `0` in the primals, 2 elements at `0` in the tangents");
+  EXPECT_MESSAGE_HERE(vjp(same, v).second(m), "vjp: the cotangent of `result` must be like f32[3], found f32[3,4]");
+  EXPECT_MESSAGE_HERE(vjp(same, v).second(v.astype(f64)), "vjp: the cotangent of `result` must be like f32[3], found f64[3]");
+  EXPECT_MESSAGE_HERE(vjp(same, v).second(arange(3)), "vjp: the cotangent of `result` must be like f32[3], found i32[3]");
+  EXPECT_MESSAGE_HERE(vjp(same, v).second(Tensor()), "vjp: the cotangent of `result` must be like f32[3], found no value");
+  const auto layers = [](Tensor a) { return Layers{{a, a * 2}, 4}; };
+  EXPECT_MESSAGE_HERE(vjp(layers, v).second({{v}, 4}), "vjp: the trees differ: 2 elements at `w` in the result, 1 element at `w` in the cotangent");
+  EXPECT_MESSAGE_HERE(vjp(layers, v).second({{v, v}, 5}), "vjp: the trees differ: 4 at `heads` in the result, 5 at `heads` in the cotangent");
+  EXPECT_MESSAGE_HERE(vjp(layers, v).second({{v, m}, 4}), "vjp: the cotangent of `w.1` must be like f32[3], found f32[3,4]");
+  const auto [gradient] = vjp([](Tensor a) { return a.sum(); }, v).second(1);  // a number adapts
+  test::expect_values(gradient, {1, 1, 1});
+  EXPECT_MESSAGE_HERE(vjp(same, Tensor()), "vjp: argument leaf `arg0` was never given a value");
+  EXPECT_MESSAGE_HERE(vjp([](Tensor a, Tensor) { return a; }, v, Tensor()), "vjp: argument leaf `arg1` was never given a value");
+  EXPECT_MESSAGE_HERE(vjp([](Tensor a, Tensor, Tensor) { return a; }, v, v, Tensor()), "vjp: argument leaf `arg2` was never given a value");
+  EXPECT_MESSAGE(vjp([](Tensor a, Tensor, Tensor, Tensor) { return a; }, v, v, v, Tensor()), "vjp: argument leaf `arg3` was never given a value");
+  EXPECT_MESSAGE_HERE(vmap(same, {.in_axes = {0, 0}})(v), "vmap: in_axes names 2 arguments, the function takes 1");
+  EXPECT_MESSAGE_HERE(vmap(same, {.out_axis = 2})(m), "vmap: out_axis 2 is out of range for result `result`, which is f32[3,4] with the mapped axis in front");
   EXPECT_MESSAGE(vmap([](Tensor a) { return a; })(Tensor(1.0)), "vmap: `arg0`, f32[], has no axis 0 to map over");
   EXPECT_MESSAGE(vmap([](Tensor a, Tensor b) { return a + b; })(v, ones({2})), "vmap: mapped axes differ: `arg0` has 3, `arg1` has 2");
   EXPECT_MESSAGE(vmap([](Tensor a) { return a; }, {.in_axes = {unmapped}})(v), "vmap: no argument is mapped, so the number of elements is unknown");
@@ -171,7 +236,40 @@ TEST(Messages, OfCustomDerivatives) {
   const auto nothing = custom_vjp(twice, forward, [](Tensor, Tensor) { return Tensor(); });
   EXPECT_MESSAGE(nothing(v), "custom_vjp: backward: the cotangent of `arg0`, f32[3], has no value");
   const auto many = custom_vjp([](std::vector<Tensor> a) { return a[0]; }, [](std::vector<Tensor> a) { return std::pair{a[0], a[0]}; }, [](Tensor, Tensor ct) { return std::vector{ct, ct}; });
+  const auto differs = custom_vjp([](std::vector<Tensor> a) { return a; }, [](std::vector<Tensor> a) { return std::pair{std::vector{a[0], a[0]}, a}; }, [](auto, auto ct) { return ct; });
+  EXPECT_MESSAGE(differs({v}), "custom_vjp: forward: the trees differ: 1 element at the top in the function's result, 2 elements at the top in that of forward");
   EXPECT_MESSAGE(many({v}), "custom_vjp: backward: expected a cotangent for each of 1 leaves, found 2");
+}
+
+TEST(Messages, OfJit) {
+  const auto add = [](Tensor a, Tensor b) { return a + b; };
+  EXPECT_MESSAGE_HERE(jit(add, {.donate = {2}}), "jit: donate names argument 2, the function takes 2");
+  EXPECT_MESSAGE_HERE(jit(add, {.donate = {-1}}), "jit: donate names argument -1, the function takes 2");
+  EXPECT_MESSAGE_HERE(jit(add, {.donate = {0, 1, 0}}), "jit: donate names argument 0 twice");
+  EXPECT_MESSAGE_HERE(jit([](Tensor a, int) { return a; }, {.donate = {0, 1}}), "jit: donate names argument 1, which is static and holds no tensor");
+  EXPECT_MESSAGE_HERE(jit([](const auto& a) { return a; }, {.donate = {1}})(v), "jit: donate names argument 1, the function takes 1");
+  const auto sum = jit(add);
+  EXPECT_MESSAGE_HERE(sum(v, Tensor()), "jit: argument leaf `arg1` was never given a value");
+  EXPECT_MESSAGE_HERE(sum.lower(v, Tensor()), "jit: argument leaf `arg1` was never given a value");
+  EXPECT_MESSAGE_HERE(sum(v, abstract_tensor({3})), "an abstract_tensor, f32[3], has no elements: it serves lower and eval_shape only");
+  const Jit<Tensor(Tensor)> none;
+  EXPECT_MESSAGE_HERE(none(v), "jit: a Jit that was never given a function is called");
+  EXPECT_MESSAGE_HERE(none.lower(v), "jit: a Jit that was never given a function is called");
+}
+
+TEST(Messages, OfDonatedArguments) {
+  if (!BURIN_WITH_LLVM) GTEST_SKIP() << "the evaluator gives results memory of their own";
+  const std::string before = std::getenv("BURIN_BACKEND");
+  setenv("BURIN_BACKEND", "machine", 1);
+  const auto step = jit([](Params p) { return Params{p.position_embedding + 1, p.count}; }, {.donate = {0}});  // jitted here
+  const std::string jitted_at = "messages_test.cpp:" + std::to_string(__LINE__ - 1);
+  const Params p{ones({16, 4}), zeros({}, i32)};
+  (void)step(p);
+  const std::string gone = "jit: argument leaf `position_embedding`, f32[16,4], was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it";
+  EXPECT_MESSAGE_HERE(step(p), gone);
+  EXPECT_MESSAGE_HERE(jit([](Params q) { return q; })(p), gone);
+  EXPECT_MESSAGE_HERE(p.position_embedding + 1, "a tensor, f32[16,4], is used that was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it");
+  setenv("BURIN_BACKEND", before.c_str(), 1);
 }
 
 TEST(Messages, OfRandomNumbers) {
