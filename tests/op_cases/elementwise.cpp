@@ -1,5 +1,7 @@
 // Elementwise and compare ops: every legal dtype on odd, single, empty and rank-0 shapes, and every pair of extremes.
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <numbers>
 
@@ -10,6 +12,19 @@ namespace burin::op_cases {
 namespace {
 
 using Real = long double;
+
+/// The inverse of erf by Newton's method, on erf below 1/2 and on erfc above, where 1 - x keeps its digits.
+Real inverse_of_erf(Real x) {
+  const Real size = std::fabs(x), slope = 2 / std::sqrt(std::numbers::pi_v<Real>);
+  if (!(size <= 1)) return std::numeric_limits<Real>::quiet_NaN();
+  if (size == 1) return std::copysign(std::numeric_limits<Real>::infinity(), x);
+  Real y = size < Real(0.5) ? size / slope : std::sqrt(-std::log((1 - size) * (1 + size)));
+  for (int i = 0; i < 40; ++i) {
+    const Real above = size < Real(0.5) ? std::erf(y) - size : (1 - size) - std::erfc(y);
+    y -= above / (slope * std::exp(-y * y));
+  }
+  return std::copysign(y, x);
+}
 
 /// Where derivatives are taken and values compared, and the function in long double from its definition.
 struct Unary {
@@ -40,7 +55,7 @@ Unary unary(Op op) {
     case Op::logistic: return {-4, 4, [](Real x) { return 1 / (1 + std::exp(-x)); }};
     case Op::erf: return {-2, 2, [](Real x) { return std::erf(x); }};
     case Op::erfc: return {-2, 2, [](Real x) { return std::erfc(x); }};
-    case Op::erf_inv: return {-0.9, 0.9, nullptr};  // compared by its inverse in special tests of the evaluator
+    case Op::erf_inv: return {-0.9, 0.9, inverse_of_erf};
     case Op::sin: return {-4, 4, [](Real x) { return std::sin(x); }};
     case Op::cos: return {-4, 4, [](Real x) { return std::cos(x); }};
     case Op::tan: return {-1.2, 1.2, [](Real x) { return std::tan(x); }};
@@ -111,6 +126,41 @@ std::function<std::vector<double>(const std::vector<Literal>&)> elementwise(std:
   };
 }
 
+/// What an op on bits gives for operands of at most 32 bits, worked out in 64; null for the wider ones, which doubles do not
+/// hold. (threefry2x32 is held against JAX's bits where random numbers are tested.)
+std::function<std::vector<double>(const std::vector<Literal>&)> of_bits(Op op, DType dtype) {
+  const std::uint64_t width = dtype == bool_ ? 1 : 8 * size_of(dtype), ones = (std::uint64_t{1} << width) - 1;
+  if (is_float(dtype) || width > 32 || op == Op::threefry2x32) return nullptr;
+  const bool is_signed = dtype == i8 || dtype == i16 || dtype == i32;
+  return elementwise([=](const Real* x) -> Real {
+    const auto bits = [&](Real value) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) & ones; };
+    const std::uint64_t a = bits(x[0]), b = bits(x[1]);
+    const bool negative = (a >> (width - 1)) != 0;  // of unsigned numbers too, the highest bit follows
+    std::uint64_t result = 0;
+    switch (op) {
+      case Op::bit_not: result = ~a; break;
+      case Op::popcount: result = static_cast<std::uint64_t>(std::popcount(a)); break;
+      case Op::count_leading_zeros: result = width - static_cast<std::uint64_t>(std::bit_width(a)); break;
+      case Op::bit_and: result = a & b; break;
+      case Op::bit_or: result = a | b; break;
+      case Op::bit_xor: result = a ^ b; break;
+      case Op::shift_left: result = b < width ? a << b : 0; break;
+      case Op::shift_right_logical: result = b < width ? a >> b : 0; break;
+      default:
+        result = ((negative ? ~ones : 0) | a) >> (b < width ? b : width - 1);
+        if (negative) result |= ~(ones >> (b < width ? b : width - 1));
+    }
+    result &= ones;
+    const bool below = is_signed && (result >> (width - 1)) != 0;
+    return below ? Real(result) - Real(ones) - 1 : Real(result);
+  });
+}
+
+bool reads_bits(Op op) {
+  return op == Op::bit_not || op == Op::popcount || op == Op::count_leading_zeros || op == Op::bit_and || op == Op::bit_or ||
+         op == Op::bit_xor || op == Op::shift_left || op == Op::shift_right_logical || op == Op::shift_right_arithmetic;
+}
+
 bool has_slope(Op op) { return op != Op::stop_gradient; }
 
 Entry unary_entry(Op op, const Unary& row) {
@@ -133,6 +183,7 @@ Entry unary_entry(Op op, const Unary& row) {
     const auto add = [&](OpCase made, bool smooth) {
       if (is_float(dtype) && row.reference)
         made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0]); });
+      if (reads_bits(op)) made.expected = of_bits(op, dtype);
       made.smooth = smooth;
       entry.cases.push_back(std::move(made));
     };
@@ -169,6 +220,7 @@ Entry binary_entry(Op op, const Binary& row) {
     const auto add = [&](OpCase made, bool smooth) {
       if (is_float(dtype) && row.reference)
         made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0], x[1]); });
+      if (reads_bits(op)) made.expected = of_bits(op, dtype);
       made.smooth = smooth;
       entry.cases.push_back(std::move(made));
     };
@@ -240,6 +292,17 @@ Entry convert_entry() {
       const std::string note = "to " + std::string(name(to));
       OpCase made = make_case(Op::convert, {within(Type{from, {3, 5}}, -100, 100)}, {to}, note);
       made.smooth = from == f64 && to == f64;
+      // Towards zero; integers wrap, floats stop at the ends. Doubles do not hold what wraps in 64 bits.
+      const double span = is_float(to) || to == bool_ ? 0 : std::ldexp(1.0, static_cast<int>(8 * size_of(to)));
+      const bool is_unsigned = to == u8 || to == u16 || to == u32;
+      if (to != u64)
+        made.expected = elementwise([=](const Real* x) -> Real {
+          if (to == bool_) return x[0] != 0;
+          if (is_float(to)) return x[0];
+          const Real whole = std::trunc(x[0]);
+          if (!is_unsigned || whole >= 0) return whole;
+          return is_float(from) ? Real(0) : whole + span;
+        });
       entry.cases.push_back(std::move(made));
       entry.cases.push_back(make_case(Op::convert, {exactly(extremes(from))}, {to}, note + " extremes"));
     }
@@ -250,6 +313,20 @@ Entry convert_entry() {
   return entry;
 }
 
+/// Where XLA's approximation of erf_inv loses digits; in f64 as far as 24 units suffice, the others up to 1 itself (what
+/// f64 loses behind is in tests/codegen/erf_inv_test.cpp).
+void add_near_one(Entry& entry) {
+  const std::pair<DType, const char*> rows[] = {{f64, "0.99 -0.999 0.998 -0.995 0.98 -0.97"},
+                                                {f32, "0.99 -0.999 0.9999 -0.99999 0.9999999 -0.99999994"},
+                                                {f16, "0.99 -0.999 0.9995 -0.9995 0.98 -0.97"},
+                                                {bf16, "0.99 -0.996 0.996 -0.99 0.98 -0.97"}};
+  for (const auto& [dtype, words] : rows) {
+    OpCase made = make_case(Op::erf_inv, {exactly(dtype, {6}, words)}, {}, "near one");
+    made.expected = elementwise([](const Real* x) { return inverse_of_erf(x[0]); });
+    entry.cases.push_back(std::move(made));
+  }
+}
+
 Entry bitcast_entry() {
   Entry entry;
   for (DType from : all_dtypes)
@@ -257,7 +334,15 @@ Entry bitcast_entry() {
       if (!takes(Op::bitcast, {Type{from, {}}}, {to})) continue;
       const std::string note = "to " + std::string(name(to));
       for (const Shape& shape : shapes)
+      {
         entry.cases.push_back(make_case(Op::bitcast, {within(Type{from, shape}, -100, 100)}, {to}, note));
+        if (from == f32 && to == i32)
+          entry.cases.back().expected = elementwise(
+              [](const Real* x) -> Real { return std::bit_cast<std::int32_t>(static_cast<float>(x[0])); });
+        if (from == u32 && to == f32)
+          entry.cases.back().expected = elementwise(
+              [](const Real* x) -> Real { return std::bit_cast<float>(static_cast<std::uint32_t>(x[0])); });
+      }
       entry.cases.push_back(make_case(Op::bitcast, {exactly(extremes(from))}, {to}, note + " extremes"));
     }
   entry.no_derivative = "it reads the bits of a float";
@@ -276,7 +361,11 @@ Entry elementwise_entry(Op op) {
     case Op::bitcast: return bitcast_entry();
     default: break;
   }
-  if (const Unary row = unary(op); info(op).arity == 1 && row.low < row.high) return unary_entry(op, row);
+  if (const Unary row = unary(op); info(op).arity == 1 && row.low < row.high) {
+    Entry entry = unary_entry(op, row);
+    if (op == Op::erf_inv) add_near_one(entry);
+    return entry;
+  }
   if (const Binary row = binary(op); info(op).arity == 2 && row.x_low < row.x_high) return binary_entry(op, row);
   return {};
 }
