@@ -5,10 +5,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <span>
 
 #include "base/message_ids.h"
 #include "frontend/compiled.h"
+#include "frontend/io/file.h"
 #include "ir/printer.h"
 
 namespace burin::detail {
@@ -48,10 +49,7 @@ std::unique_ptr<Dump> Dump::start(const ir::Function& traced) {
 }
 
 void Dump::write(const std::string& name, const std::string& text) {
-  std::ofstream file(folder_ + "/" + name);
-  file << text;
-  file.close();
-  if (!file) fail(Msg::dump_unwritable, folder_ + "/" + name, "the file cannot be written");
+  io::replace_file(folder_ + "/" + name, {std::as_bytes(std::span(text))});
 }
 
 std::function<void(const passes::Options::Event&)> Dump::observer() {
