@@ -143,7 +143,7 @@ void show_compilation(const Params& params, const Batch& batch) {
             << ", peak memory " << compiled.peak_bytes() / 1024 << " KiB" << std::endl;
 }
 
-int main() {
+int run() {
   const int V = 32, T = 16, D = 64, H = 4, L = 2;
   const Params start = init_model(random::key(0), V, T, D, L);
   const Tensor inputs = arange(2 * T).reshape({2, T}) % V;
@@ -183,4 +183,17 @@ int main() {
     counts = counts && tree::count(init_model(random::key(1), v, t, d, l)) == 2 * v * d + t * d + l * (12 * d * d + 2 * d) + d;
   check(counts, "size: 103,744 parameters, and 2VD + TD + L(12D^2 + 2D) + D in five configurations");
   return all_ok ? 0 : 1;
+}
+
+int main(int argc, char**) {
+  if (argc > 1) {
+    std::cerr << "mini_transformer: takes no arguments\n";
+    return 2;
+  }
+  try {
+    return run();
+  } catch (const std::exception& error) {
+    std::cerr << "mini_transformer: " << error.what() << '\n';
+    return 1;
+  }
 }

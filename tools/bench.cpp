@@ -4,17 +4,20 @@
 #include <burin/burin.h>
 #include <chrono>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
 
+#include "runtime/limits.h"
 #include "tools/bench/items.h"
+#include "tools/execute/number_options.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Times Burin on one item and prints a JSON line: item, system, median_s, min_s, compile_s, check.\nItems: " + bench::known_items()};
+  CLI::App app{"Times Burin on one item and prints a JSON line: item, system, median_s, min_s, compile_s, check.\nExit status: 0 done, 1 an item that there is not, 2 wrong usage.\nItems: " + bench::known_items()};
   std::vector<std::string> names;
   int reps = 5, threads = 0;
   app.add_option("item", names, "what to time")->required();
-  app.add_option("--reps", reps, "timed repetitions")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--threads", threads, "worker threads; 0: one per core")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--reps", reps, "timed repetitions")->check(tools::whole_number(1, 1'000'000))->capture_default_str();
+  app.add_option("--threads", threads, "worker threads; 0: one per core")->check(tools::whole_number(0, burin::runtime::max_threads))->capture_default_str();
   bool profile = false;
   app.add_flag("--profile", profile, "print a table of the kernels instead: times, calls, rates, share of the machine's limit");
   try {
@@ -46,6 +49,9 @@ int main(int argc, char** argv) {
                                            {"median_s", median}, {"min_s", times.front()}, {"compile_s", item.compile_seconds}, {"check", check}};
       std::cout << line.dump() << std::endl;
     }
+  } catch (const std::bad_alloc&) {
+    std::cerr << "burin-bench: the tensors of an item do not fit into memory\n";
+    return 1;
   } catch (const std::exception& error) {
     std::cerr << "burin-bench: " << error.what() << '\n';
     return 1;

@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
+#include <new>
 
 #include "base/error.h"
 #include "tools/execute/input_text.h"
+#include "tools/execute/number_options.h"
 #include "tools/opt/check.h"
 #include "tools/opt/stages.h"
 
@@ -67,7 +70,9 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("--against", line.against,
                  "with --check: what comes out must compute what this text does, not what went in")
       ->needs(check);
-  app.add_option("--seed", line.seed, "of the data of --check")->capture_default_str();
+  app.add_option("--seed", line.seed, "of the data of --check")
+      ->check(tools::whole_number(0, INT64_MAX))
+      ->capture_default_str();
   app.add_flag("!--no-excess-precision", request.excess_precision, "round 16-bit floats after every op");
   app.add_flag("--full-constants", request.full_constants, "print constants of any size, so that the text parses");
   app.add_flag("--locations", request.locations, "print where each op comes from");
@@ -106,6 +111,9 @@ int main(int argc, char** argv) {
     return run(line);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : misused;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "burin-opt: " << line.path << ": its tensors do not fit into memory\n";
+    return failed;
   } catch (const std::exception& error) {
     std::cerr << "burin-opt: " << error.what() << '\n';
     return failed;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <new>
 #include <set>
 
 #include "base/error.h"
+#include "runtime/limits.h"
 #include "tools/execute/backends.h"
 #include "tools/execute/compare.h"
 #include "tools/execute/input_text.h"
+#include "tools/execute/number_options.h"
 #include "tools/run/files.h"
 
 namespace {
@@ -36,7 +39,7 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   auto* expect =
       app.add_option("--expect", line.expect, "compare the results with those of x.safetensors or a.npy,b.npy");
   app.add_option("--tolerance", line.tolerance, "times max(1, largest |expected|); 0: bitwise")
-      ->check(CLI::NonNegativeNumber)
+      ->check(tools::number_from_zero())
       ->needs(expect)
       ->capture_default_str();
   app.add_option("--backend", line.backend, "machine, interpreter or evaluator")
@@ -45,10 +48,10 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("--target", line.isa, "the widest instructions to use: avx2, avx512, avx512_bf16 or amx")
       ->check(CLI::IsMember({"avx2", "avx512", "avx512_bf16", "amx"}));
   app.add_option("--threads", line.threads, "worker threads; 0: one per core")
-      ->check(CLI::NonNegativeNumber)
+      ->check(tools::whole_number(0, burin::runtime::max_threads))
       ->capture_default_str();
   app.add_option("--reps", line.reps, "run so often and print the times to stderr")
-      ->check(CLI::PositiveNumber)
+      ->check(tools::whole_number(1, 1'000'000'000))
       ->capture_default_str();
   app.add_flag("--quiet", line.quiet, "do not print the results");
   app.parse(argc, argv);
@@ -148,6 +151,9 @@ int main(int argc, char** argv) {
     return run_all(line);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : misused;
+  } catch (const std::bad_alloc&) {
+    std::cerr << "burin-run: " << line.path << ": its tensors do not fit into memory\n";
+    return failed;
   } catch (const std::exception& error) {
     std::cerr << "burin-run: " << error.what() << '\n';
     return failed;

@@ -1,6 +1,6 @@
 """lit configuration of the pass tests: tests/ir/<pass>/*.ir, each with its RUN lines.
 
-Run one folder with `lit -v -Dbuild=build/dev tests/ir/<pass>`. In RUN lines, %burin-opt and %burin-run are the tools of that build
+Run one folder with `lit -v -Dbuild=build/dev tests/ir/<pass>`. In RUN lines, %burin-opt, %burin-run and %burin-bench are the tools of that build
 tree and %inputs the folder tests/ir/inputs. Features for REQUIRES: llvm, avx2, avx512f, avx512_bf16, amx_bf16.
 
 A test that runs passes must also execute their input and output: it needs a RUN line with --check, or a line
@@ -29,6 +29,7 @@ config.test_exec_root = os.path.join(build, "lit")
 llvm_bin = os.environ.get("BURIN_LLVM_BIN", "/usr/lib/llvm-22/bin")
 config.environment["PATH"] = os.pathsep.join([llvm_bin, os.path.join(build, "bin"), os.environ["PATH"]])
 config.substitutions += [("%burin-opt", tool), ("%burin-run", os.path.join(build, "bin", "burin-run")),
+                         ("%burin-bench", os.path.join(build, "bin", "burin-bench")),
                          ("%inputs", os.path.join(root, "tests", "ir", "inputs"))]
 
 with open(os.path.join(build, "CMakeCache.txt")) as cache:

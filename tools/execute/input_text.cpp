@@ -48,9 +48,14 @@ std::string read_text(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw burin::Error("cannot read " + path + ": it is a directory");
+  const std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::character || type == std::filesystem::file_type::block)
+    throw burin::Error("cannot read " + path + ": it is a device");  // which may never end
   std::ifstream file(path, std::ios::binary);
   if (!file) throw burin::Error("cannot read " + path + ": " + std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) throw burin::Error("cannot read " + path + ": " + std::strerror(errno));
+  return text;
 }
 
 Unit parse_unit(const std::string& text, const std::string& path) {
