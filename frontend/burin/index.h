@@ -17,8 +17,8 @@ inline constexpr Ellipsis ellipsis{};
 /// A new axis of extent 1.
 inline constexpr NewAxis newaxis{};
 
-/// Elements start, start + step, ... before stop. Negative bounds count from the end. A stop past the end of the axis is
-/// an error, unlike Python's, so that a sequence longer than its table does not pass unnoticed.
+/// Elements start, start + step, ... before stop. Negative bounds count from the end. A stop past the end of the axis
+/// is an error, unlike Python's, so that a sequence longer than its table does not pass unnoticed.
 struct Slice {
   std::optional<std::int64_t> start, stop;
   std::int64_t step = 1;
@@ -29,9 +29,10 @@ inline Slice slice(std::optional<std::int64_t> start, std::optional<std::int64_t
 /// The first n elements of an axis.
 inline Slice first(std::int64_t n) { return {0, n, 1}; }
 
-/// How an index tensor treats ids out of range. `error`: the call throws, naming index, extent and source line; `strict`:
-/// the same, and negative ids do not count from the end but are out of range; `clip`: clamped when reading, dropped when
-/// writing; `fill`: reads NaN for floats, the lowest value for signed and the highest for unsigned integers.
+/// How an index tensor treats ids out of range. `error`: the call throws, naming index, extent and source line;
+/// `strict`: the same, and negative ids do not count from the end but are out of range; `clip`: clamped when reading,
+/// dropped when writing; `fill`: reads NaN for floats, the lowest value for signed and the highest for unsigned
+/// integers.
 enum class Mode : std::uint8_t { error, strict, clip, fill };
 
 /// One index. An integer removes its axis (negative: from the end, out of range: an error); an integer tensor gathers.

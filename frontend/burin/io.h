@@ -1,4 +1,5 @@
-// Trees in files. A file is written beside its place and moved there when complete: nothing half-written is left behind.
+// Trees in files. A file is written beside its place and moved there when complete: nothing half-written is left
+// behind.
 #pragma once
 #include <map>
 #include <string>
@@ -16,7 +17,9 @@ void load_safetensors(const std::string& path, const std::vector<std::string>& n
 
 namespace io {
 
-/// Every leaf by its path, as .safetensors.
+/// Every leaf by its path, as .safetensors (a tree that is one Tensor: "tensor"), with `metadata` in the header.
+/// Throws, naming path and reason, when the file cannot be written, a leaf has no value, or two leaves have the same
+/// path; what stood there before then stays.
 template <class T>
 void save(const std::string& path, const T& tree, const std::map<std::string, std::string>& metadata = {}) {
   detail::PathFlattening flat;
@@ -25,7 +28,9 @@ void save(const std::string& path, const T& tree, const std::map<std::string, st
   for (const Tensor* leaf : flat.leaves) leaves.push_back(*leaf);
   detail::save_safetensors(path, flat.paths, leaves, metadata);
 }
-/// A tree like `like` with the leaves of the file, which must have exactly these names, dtypes and shapes.
+/// A tree like `like`, static values included, with the leaves of the file, which must have exactly these names, dtypes
+/// and shapes: one error lists all that are missing, extra, or of another type. Throws, naming path and place, for a
+/// file that is missing, cut off or malformed.
 template <class T>
 T load(const std::string& path, const T& like) {
   T result = like;
@@ -34,7 +39,8 @@ T load(const std::string& path, const T& like) {
   detail::load_safetensors(path, flat.paths, flat.leaves);
   return result;
 }
-/// All tensors of a file by name.
+/// All tensors of a file by name, with the file's dtypes (the 13 of Burin; another is an error) and shapes of at most 8
+/// axes.
 std::map<std::string, Tensor> load_safetensors(const std::string& path);
 
 }  // namespace io

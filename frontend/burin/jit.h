@@ -14,8 +14,10 @@
 namespace burin {
 
 struct JitOptions {
-  /// Arguments whose memory the results may take over. They must not be used after the call. A buffer that another Tensor
-  /// also holds is copied instead, and a call that throws leaves them as they were.
+  /// Arguments, by number, whose memory the results may take over. They must not be used after the call: doing so is an
+  /// error that names the leaf and the jit. A buffer that another Tensor also holds, or that is passed twice, is copied
+  /// instead, and a call that throws leaves them as they were. A number that is no argument's, is named twice, or is a
+  /// static argument's is an error.
   std::vector<int> donate = {};
   /// 0: BURIN_NUM_THREADS, else one per core.
   int num_threads = 0;
@@ -23,7 +25,8 @@ struct JitOptions {
   std::int64_t memory_budget = -1;
   /// Chains of ops on 16-bit floats stay in f32 between ops.
   bool excess_precision = true;
-  /// "avx2", "avx512", "avx512_bf16", "amx", or "" for what the machine has.
+  /// "avx2", "avx512", "avx512_bf16", "amx", or "" for what the machine has; another word is an error of the first
+  /// call.
   std::string max_isa = {};
 };
 
@@ -36,17 +39,18 @@ class Compiled {
   std::string kernels() const;
   std::string llvm() const;
   std::string assembly() const;
-  /// What a call holds, then a line for each value of the arena and each result: bytes, steps, place, type, source line.
+  /// What a call holds, then a line for each value of the arena and each result: bytes, steps, place, type, source
+  /// line.
   std::string memory() const;
   /// For each op the kernel it is in, or why it is alone.
   std::string explain_fusion() const;
-  /// Times of the kernels over that many runs on inputs of zeros, beside what the machine can do at best (measured at the
-  /// first profile of a process, in a quarter of a second); machine code only.
+  /// Times of the kernels over that many runs on inputs of zeros, beside what the machine can do at best (measured at
+  /// the first profile of a process, in a quarter of a second); machine code only.
   Profile profile(int runs = 10) const;
   std::int64_t num_kernels() const;
   std::int64_t num_steps() const;
-  /// Bytes that a call asks of the allocator: arena, scratch of its threads, results. Exact for machine code when donated
-  /// arguments are held by nobody else; an argument that somebody holds is copied, and its copy comes on top.
+  /// Bytes that a call asks of the allocator: arena, scratch of its threads, results. Exact for machine code when
+  /// donated arguments are held by nobody else; an argument that somebody holds is copied, and its copy comes on top.
   std::int64_t peak_bytes() const;
 
   struct State;
@@ -157,8 +161,9 @@ Lowered lower_jit(JitCore& core, F& f, std::source_location where, const A&... a
 template <class Signature>
 class Jit;
 
-/// A jitted function with a known signature. Parameters declared as Tensor (or trees of them) are traced, also when a number
-/// is passed; numbers, enums and strings are static: each new value compiles again.
+/// A jitted function with a known signature. A default-constructed one has no function, and calling it is an error.
+/// Errors name the line of the call. Parameters declared as Tensor (or trees of them) are traced, also when a number is
+/// passed; numbers, enums and strings are static: each new value compiles again.
 template <class R, class... A>
 class Jit<R(A...)> {
   static_assert((detail::is_tree<A> && ...),
@@ -208,7 +213,7 @@ class Jit<R(A...)> {
   std::shared_ptr<detail::JitCore> core_;
 };
 
-/// A jitted generic lambda: takes exact types, no braces, and numbers are static.
+/// A jitted generic lambda: takes exact types, no braces, and numbers are static. Errors name the line of the jit.
 template <class F>
 class GenericJit {
  public:
@@ -228,7 +233,9 @@ class GenericJit {
   std::shared_ptr<detail::JitCore> core_;
 };
 
-/// f compiled. Overloaded or template functions cannot be passed by name: wrap them, jit([](Tensor x) { return sqrt(x); }).
+/// f compiled: at the first call for each structure of arguments, leaf types and static values. Results are those of f,
+/// up to the rounding of half types (excess_precision). Inside another trace f becomes part of it. Overloaded or
+/// template functions cannot be passed by name: wrap them, jit([](Tensor x) { return sqrt(x); }).
 template <class F>
 auto jit(F&& f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
   using S = detail::signature_of<std::decay_t<F>>;

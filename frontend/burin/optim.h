@@ -1,4 +1,6 @@
-// Optimisers: functions from (parameters, gradients, state) to new ones, over any tree. Formulas follow optax.
+// Optimisers: functions from (parameters, gradients, state) to new ones, over any tree. Formulas follow optax. Leaves
+// keep the shapes and dtypes of the parameters. Gradients and states of another structure or shape are errors that name
+// the leaf and the caller's line; so is a leaf that is no float and so has no gradient.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -22,6 +24,7 @@ struct AdamState {
   Tensor count;
   BURIN_TREE(mu, nu, count)
 };
+/// Decay rates of the moments, what is added to the root of the second one, and the decoupled weight decay.
 struct AdamOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, weight_decay = 1e-4;
 };
@@ -47,7 +50,7 @@ namespace optim {
 
 using Where = std::source_location;
 
-/// p - rate * g.
+/// p - rate * g. The rate is a scalar, which may be traced.
 template <class P>
 P sgd(const P& params, const P& grads, const Operand& rate) {
   library_function in("sgd", rate.where);
@@ -67,16 +70,21 @@ std::pair<P, SgdState<P>> sgd(const P& params, const P& grads, const SgdState<P>
   return {tree::map([&](const Tensor& p, const Tensor& u) { return p - astype(rate * u, p.dtype()); }, params, update),
           {trace}};
 }
+/// Zeros like the parameters.
 template <class P>
 SgdState<P> sgd_state(const P& params) {
   return {tree::zeros_like(params)};
 }
 
+/// Moments of zeros like the parameters, and a count of 0 (i32).
 template <class P>
 AdamState<P> adam_state(const P& params) {
   return {tree::zeros_like(params), tree::zeros_like(params), zeros({}, i32)};
 }
-/// AdamW with decoupled weight decay; `decays(path, leaf)` says which leaves it applies to.
+/// AdamW (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019), as optax.adamw: at step t from 1 on,
+///   m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
+///   p = p - rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + eps) + weight_decay p).
+/// `decays(path, leaf)` says which leaves decay.
 template <class P, class Decays>
 std::pair<P, AdamState<P>> adamw(const P& params, const P& grads, const AdamState<P>& state, const Operand& rate,
                                  const AdamOptions& options, Decays&& decays) {
@@ -101,7 +109,8 @@ std::pair<P, AdamState<P>> adamw(const P& params, const P& grads, const AdamStat
   return adamw(params, grads, state, rate, options, [](std::string_view, const Tensor&) { return true; });
 }
 
-/// The square root of the sum of squares of all elements of all leaves.
+/// The square root of the sum of squares of all elements of all leaves: a scalar, f32 for half types; of no leaves 0.
+/// At zero its derivative is zero.
 template <class P>
 Tensor global_norm(const P& tree, Where where = Where::current()) {
   library_function in("global_norm", where);
@@ -117,8 +126,9 @@ P clip_by_global_norm(const P& tree, const Operand& max_norm) {
   return tree::map([&](const Tensor& leaf) { return detail::clip_leaf(leaf, norm, max_norm.tensor); }, tree);
 }
 
-/// A rate that rises linearly from `initial` to `peak` over `warmup` steps, then falls along a cosine to `final` at step
-/// `total`, where it stays.
+/// A rate, an f32 of the shape of `step`, that rises linearly from `initial` to `peak` over `warmup` steps, then falls
+/// along a cosine to `final` at step `total`, where it stays. As optax.warmup_cosine_decay_schedule. Needs 0 <= warmup
+/// < total, else an error.
 Tensor warmup_cosine(const Operand& step, double peak, std::int64_t warmup, std::int64_t total, double initial = 0,
                      double final = 0);
 

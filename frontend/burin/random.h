@@ -1,4 +1,6 @@
-// Random numbers: JAX's threefry2x32 in its partitionable form. The same key gives the same bits as JAX, everywhere.
+// Random numbers: JAX's threefry2x32 in its partitionable form (Salmon et al., "Parallel random numbers: as easy as 1,
+// 2, 3", 2011). The same key gives the same bits as JAX, everywhere; the formulas are jax.random's. `shape` is that of
+// the result; float draws take f64, f32, bf16 and f16, and another dtype is an error, as is a key that is no u32[2].
 #pragma once
 #include <array>
 #include <optional>
@@ -35,7 +37,7 @@ BURIN_KEYS_TAKE_NO(*)
 BURIN_KEYS_TAKE_NO(/)
 #undef BURIN_KEYS_TAKE_NO
 
-/// Several keys: keys[i], keys[-1].
+/// Several keys: keys[i], keys[-1]; an index out of range is an error.
 class Keys {
  public:
   Keys() = default;
@@ -55,7 +57,9 @@ namespace random {
 
 using Where = std::source_location;
 
+/// [seed >> 32, seed & 0xffffffff] for seeds from 0 on, [0, seed & 0xffffffff] for negative ones of 32 bits.
 Key key(std::int64_t seed);
+/// Two keys, n keys: auto [next, use] = split(key), split<3>(key), split(key, n) with n >= 0. None equals `key`.
 std::pair<Key, Key> split(const Key& key, Where where = Where::current());
 Keys split(const Key& key, std::int64_t n, Where where = Where::current());
 template <std::size_t n>
@@ -65,31 +69,37 @@ std::array<Key, n> split(const Key& key, Where where = Where::current()) {
   for (std::size_t i = 0; i < n; ++i) result[i] = keys[static_cast<std::int64_t>(i)];
   return result;
 }
-/// A new key from a key and a number, for example the step.
+/// A new key from a key and a number, for example the step: an integer of rank 0, which may be traced.
 Key fold_in(const Key& key, const Operand& data);
 
 /// Uniform bits as u8, u16, u32 or u64.
 Tensor bits(const Key& key, const Shape& shape, DType dtype = u32, Where where = Where::current());
-/// In [low, high).
+/// low + (high - low) * u with u in [0, 1) from the highest bits; bounds broadcast to the shape.
 Tensor uniform(const Key& key, const Shape& shape = {}, const Operand& low = 0.0, const Operand& high = 1.0,
                DType dtype = f32, Where where = Where::current());
+/// Mean 0, deviation 1: sqrt(2) * erf_inv(u), u uniform in (-1, 1).
 Tensor normal(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
-/// Normal, kept within [low, high].
+/// Normal, kept within [low, high]: sqrt(2) * erf_inv(u), u uniform between erf(low / sqrt(2)) and erf(high / sqrt(2)).
+/// Bounds broadcast to the shape.
 Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const Shape& shape = {},
                         DType dtype = f32, Where where = Where::current());
+/// bool: true with probability p, uniform < p. p broadcasts to the shape; without a shape the result has p's.
 Tensor bernoulli(const Key& key, const Operand& p = 0.5, const Shape& shape = {}, Where where = Where::current());
-/// Whole numbers in [low, high). Bounds outside the dtype are moved to its edge: randint(key, shape, 0, 256, u8).
+/// Whole numbers in [low, high), of an integer dtype; low where high <= low. Bounds outside the dtype are moved to its
+/// edge: randint(key, shape, 0, 256, u8).
 Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype = i32,
                Where where = Where::current());
+/// -log(-log(u)).
 Tensor gumbel(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
+/// -log1p(-u): mean 1.
 Tensor exponential(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
-/// An index (i32) along `axis`, with probabilities softmax(logits). `shape`: of the result, whose last axes are those of
-/// logits without `axis`.
+/// An index (i32) along `axis`, with probabilities softmax(logits): argmax(logits + gumbel). `shape`: of the result,
+/// whose last axes are those of logits without `axis`.
 Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis = -1, const std::optional<Shape>& shape = {},
                    Where where = Where::current());
 /// 0, ..., n - 1 (i32) in random order.
 Tensor permutation(const Key& key, std::int64_t n, Where where = Where::current());
-/// x with its elements along axis 0 in random order.
+/// x with its elements along axis 0 in random order; rank 0 is an error.
 Tensor permutation(const Key& key, const Tensor& x, Where where = Where::current());
 
 }  // namespace random

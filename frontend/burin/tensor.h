@@ -148,6 +148,7 @@ class Tensor {
     return dims;
   }
   std::int64_t rank() const { return static_cast<std::int64_t>(shape().rank()); }
+  /// The number of elements.
   std::int64_t size() const { return shape().size(); }
   DType dtype() const;
   /// True for values made from C++ numbers alone: they adapt their dtype to what they meet.
@@ -160,6 +161,7 @@ class Tensor {
   explicit operator T() const {
     return item<T>(Where{});  // an operator has no default argument; the message names where the value was made
   }
+  /// The same, with the caller's line in its errors: another number of elements than one, a traced tensor.
   template <class T>
   T item(Where where = Where::current()) const {
     static_assert(std::is_arithmetic_v<T>, "burin: item<T>() gives arithmetic types");
@@ -167,7 +169,7 @@ class Tensor {
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(item_int(where));
     else return static_cast<T>(item_double(where));
   }
-  /// All elements in row-major order, converted to T.
+  /// All elements in row-major order, converted to T as astype does.
   template <class T>
   std::vector<T> to_vector(Where where = Where::current()) const {
     std::vector<T> values(static_cast<std::size_t>(size()));
@@ -180,7 +182,8 @@ class Tensor {
     }
     return values;
   }
-  /// The elements in place, row-major. T must be the element type of dtype(). They live as long as a Tensor holds them.
+  /// The elements in place, row-major. T must be the element type of dtype(), else an error names both. They live as
+  /// long as a Tensor holds them.
   template <class T>
   std::span<const T> data(Where where = Where::current()) const& {
     return {static_cast<const T*>(raw(detail::dtype_of<T>(), where)), static_cast<std::size_t>(size())};
@@ -280,7 +283,8 @@ Tensor from_nested(const std::vector<T>& values, const Shape& shape, DType dtype
 }
 }  // namespace detail
 
-/// tensor({1, 2, 3}) is i32, tensor({1.5}) is f32, unless a dtype is given.
+/// tensor({1, 2, 3}) is i32, tensor({1.5}) is f32, unless a dtype is given; braces nest up to three axes, and inner
+/// lists of different lengths are an error.
 template <class T>
 Tensor tensor(std::initializer_list<T> row, DType dtype = detail::brace_dtype<T>(),
               std::source_location where = std::source_location::current()) {
@@ -312,7 +316,8 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
   }
   return detail::from_nested(all, Shape{blocks.size(), n, m}, dtype, where);
 }
-/// A copy of `values` under `shape`, whose size must agree; the dtype is that of T.
+/// A copy of `values`, row-major, under `shape`, whose size must agree (else an error names both); the dtype is that of
+/// T.
 template <class T>
 Tensor tensor(std::span<T> values, const Shape& shape, std::source_location where = std::source_location::current()) {
   constexpr DType dtype = detail::dtype_of<T>();

@@ -106,8 +106,8 @@ class Compare final : public Callable<Compare<F, G>, signature_of<F>> {
 };
 }  // namespace detail
 
-/// check_grads(f)(args...): forward and reverse derivatives of f with respect to all float leaves, in f64, against finite
-/// differences and one another; true, or an Error that says what differs.
+/// check_grads(f)(args...): forward and reverse derivatives of f with respect to all float leaves, in f64, against
+/// finite differences and one another; true, or an Error that says what differs.
 template <class F>
 auto check_grads(F&& f, CheckGradsOptions options = {}) {
   return detail::CheckGrads<std::decay_t<F>>(std::forward<F>(f), options);

@@ -24,8 +24,8 @@ class named_scope {
   std::size_t outer_length_;
 };
 
-/// For authors of libraries: during its life all ops carry the caller's line and this name, "model.cpp:42, in rms_norm",
-/// instead of lines of the library. Of nested ones the outermost counts. `name` must outlive the trace.
+/// For authors of libraries: during its life all ops carry the caller's line and this name, "model.cpp:42, in
+/// rms_norm", instead of lines of the library. Of nested ones the outermost counts. `name` must outlive the trace.
 class library_function {
  public:
   library_function(const char* name, const std::source_location& where);
@@ -82,9 +82,9 @@ auto signature() {
 template <class F>
 using signature_of = decltype(signature<F>());
 
-/// A visitor that gives leaves new values: what arguments become in a trace, what results become after it.
-/// A nested function while it is being traced. Opens a trace around itself when there is none, so that un-jitted
-/// transformations are compiled and run at the end; leaves the stack of traces as it was when destroyed, whatever throws.
+/// A visitor that gives leaves new values: what arguments become in a trace, what results become after it. A nested
+/// function while it is being traced. Opens a trace around itself when there is none, so that un-jitted transformations
+/// are compiled and run at the end; leaves the stack of traces as it was when destroyed, whatever throws.
 class InnerTrace {
  public:
   InnerTrace(const char* name, const std::source_location& where);
@@ -92,8 +92,8 @@ class InnerTrace {
   InnerTrace(const InnerTrace&) = delete;
   InnerTrace& operator=(const InnerTrace&) = delete;
 
-  /// Visits an argument: its leaves become arguments of the inner function. With `only_floats`, other leaves stay what they
-  /// are, and have no derivative.
+  /// Visits an argument: its leaves become arguments of the inner function. With `only_floats`, other leaves stay what
+  /// they are, and have no derivative.
   TreeVisitor& argument(std::size_t index, bool only_floats);
   /// vmap's in_axes may name the arguments that there are.
   void check_in_axes(std::size_t named, std::size_t arguments) const;
@@ -231,7 +231,8 @@ template <class F>
 auto trace(F&& f, std::source_location where = std::source_location::current()) {
   return detail::TraceFunction<std::decay_t<F>>(std::forward<F>(f), where);
 }
-/// eval_shape(f)(args...): the result of f with abstract_tensors for leaves.
+/// eval_shape(f)(args...): the result of f with abstract_tensors for leaves: shapes and dtypes without computing
+/// anything.
 template <class F>
 auto eval_shape(F&& f, std::source_location where = std::source_location::current()) {
   return detail::EvalShape<std::decay_t<F>>(std::forward<F>(f), where);

@@ -1,4 +1,5 @@
-// grad, value_and_grad, vjp, jvp, vmap, checkpoint, custom_vjp, custom_jvp: functions of functions. They nest in any order.
+// grad, value_and_grad, vjp, jvp, vmap, checkpoint, custom_vjp, custom_jvp: functions of functions. They nest in any
+// order.
 #pragma once
 #include <array>
 #include <tuple>
@@ -70,7 +71,9 @@ class Grad final : public Callable<Grad<with_value, F, selected...>, signature_o
 
 /// value_and_grad(f)(args...) is {loss, gradient with respect to argument 0}; value_and_grad<0, 2>(f) gives a tuple of
 /// gradients. A gradient is a tree like its argument. When f returns std::pair{loss, aux}: {loss, aux, gradients}.
-/// Leaves that are no floats get no gradient; using one is an error that names the leaf.
+/// Leaves that are no floats get no gradient; using one is an error that names the leaf. The loss is a float of rank 0,
+/// of any float dtype; another shape or dtype is an error, as is an argument without float leaves. An op without
+/// derivative on the way from argument to loss is an error that names it and its line.
 template <std::size_t first_selected = 0, std::size_t... selected, class F>
 auto value_and_grad(F&& f, std::source_location where = std::source_location::current()) {
   return detail::Grad<true, std::decay_t<F>, first_selected, selected...>(std::forward<F>(f), where);
@@ -151,9 +154,9 @@ auto run_jvp(const F& f, std::source_location where, const std::tuple<A...>& pri
 }  // namespace detail
 
 /// auto [y, pull] = vjp(f, args...): y is f(args...), any tree. pull(cotangent of y) is a tuple with one gradient per
-/// argument, a tree like it. The cotangent has the structure, shapes and dtypes of y (numbers adapt); leaves of y that are
-/// no floats take no part, whatever is given for them. Errors name the leaf and the caller's line; behind more than three
-/// arguments vjp itself knows no line.
+/// argument, a tree like it. The cotangent has the structure, shapes and dtypes of y (numbers adapt); leaves of y that
+/// are no floats take no part, whatever is given for them. Errors name the leaf and the caller's line; behind more than
+/// three arguments vjp itself knows no line.
 template <class F, class A>
 auto vjp(F&& f, const A& a, std::source_location where = std::source_location::current()) {
   return detail::start_vjp(f, where, a);
@@ -171,7 +174,9 @@ auto vjp(F&& f, const A& a, const B& b, const C& c, const D& d, const More&... m
   return detail::start_vjp(f, std::source_location{}, a, b, c, d, more...);
 }
 
-/// auto [y, dy] = jvp(f, std::tuple{args...}, std::tuple{tangents...}): the value and its directional derivative.
+/// auto [y, dy] = jvp(f, std::tuple{args...}, std::tuple{tangents...}): the value and its directional derivative, a
+/// tree like it (zeros for results that are no floats). Tangents have the structure, shapes and dtypes of the arguments
+/// (numbers adapt), else an error names the leaf; those of leaves that are no floats take no part.
 template <class F, class... A>
 auto jvp(F&& f, const std::tuple<A...>& primals, const std::tuple<A...>& tangents,
          std::source_location where = std::source_location::current()) {
@@ -186,8 +191,8 @@ auto jvp(F&& f, const Tensor& primal, const Tensor& tangent,
 /// For vmap's in_axes: the argument is the same for all elements.
 inline constexpr int unmapped = std::numeric_limits<int>::min();
 struct VmapOptions {
-  std::vector<int> in_axes = {};  // by argument; missing ones are 0
-  int out_axis = 0;
+  std::vector<int> in_axes = {};  // the mapped axis of all leaves, by argument; missing ones are 0
+  int out_axis = 0;               // where the results get theirs
 };
 
 namespace detail {
@@ -352,25 +357,31 @@ class CustomJvp final : public Callable<CustomJvp<F, Rule>, signature_of<F>> {
 }  // namespace detail
 
 /// vmap(f)(args...): f for each element of the leading axes of all tensors in args (see VmapOptions), as one program.
+/// Mapped axes have one extent; it is an error when they differ, when a leaf has no such axis, or when nothing is
+/// mapped.
 template <class F>
 auto vmap(F&& f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
   return detail::Vmap<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
 }
-/// f, of which reverse mode keeps only the arguments and computes the rest again.
+/// f, of which reverse mode keeps only the arguments and computes the rest again (Chen et al., "Training deep nets with
+/// sublinear memory cost", 2016). Values and derivatives are those of f.
 template <class F>
 auto checkpoint(F&& f, std::source_location where = std::source_location::current()) {
   return detail::Checkpoint<std::decay_t<F>>(std::forward<F>(f), where);
 }
-/// f with a reverse rule of your own: forward(args...) is std::pair{result, residuals}, backward(residuals, cotangent of
-/// the result) a std::tuple with one cotangent per argument (or the one). Forward mode through it is an error, as in JAX.
+/// f with a reverse rule of your own: forward(args...) is std::pair{result, residuals}, backward(residuals, cotangent
+/// of the result) a std::tuple with one cotangent per argument (or the one). Forward mode through it is an error, as in
+/// JAX; so are cotangents of other shapes than the arguments, and a capture of a traced value, whose derivative would
+/// be lost.
 template <class F, class Forward, class Backward>
 auto custom_vjp(F&& f, Forward&& forward, Backward&& backward,
                 std::source_location where = std::source_location::current()) {
   return detail::CustomVjp<std::decay_t<F>, std::decay_t<Forward>, std::decay_t<Backward>>(
       std::forward<F>(f), std::forward<Forward>(forward), std::forward<Backward>(backward), where);
 }
-/// f with a derivative of your own: rule(std::tuple{args...}, std::tuple{tangents...}) is std::pair{result, tangent}. The
-/// tangent must be linear in the tangents; reverse mode transposes it.
+/// f with a derivative of your own: rule(std::tuple{args...}, std::tuple{tangents...}) is std::pair{result, tangent}.
+/// The tangent has the shapes of the result and must be linear in the tangents (else an error); reverse mode transposes
+/// it.
 template <class F, class Rule>
 auto custom_jvp(F&& f, Rule&& rule, std::source_location where = std::source_location::current()) {
   return detail::CustomJvp<std::decay_t<F>, std::decay_t<Rule>>(std::forward<F>(f), std::forward<Rule>(rule), where);

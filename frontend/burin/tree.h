@@ -2,9 +2,9 @@
 //
 //   struct Mlp { Tensor w1, w2;  BURIN_TREE(w1, w2) };
 //
-// Everything that takes several tensors (jit, grad, optimisers, files) takes trees. vector, array, map<string, T>, pair,
-// tuple and optional nest freely. Numbers, enums, strings, DType and Shape are static: compared, hashed, part of a
-// compiled function's key, copied by map.
+// Everything that takes several tensors (jit, grad, optimisers, files) takes trees. vector, array, map<string, T>,
+// pair, tuple and optional nest freely. Numbers, enums, strings, DType and Shape are static: compared, hashed, part of
+// a compiled function's key, copied by map.
 #pragma once
 #include <array>
 #include <map>
@@ -299,10 +299,10 @@ namespace tree {
 
 using Where = std::source_location;
 
-/// A tree like t whose leaves are f(leaf of t, leaf of each other tree): map(f, t, others...). Leaves may have any shapes
-/// and dtypes; static values come from t. Throws when the trees differ in structure (lengths, keys, static values): the
-/// first place that differs, both sides, the caller's line. Behind more than three others no line is known: a place
-/// can be a default argument only behind a fixed number of parameters.
+/// A tree like t whose leaves are f(leaf of t, leaf of each other tree): map(f, t, others...). Leaves may have any
+/// shapes and dtypes; static values come from t. Throws when the trees differ in structure (lengths, keys, static
+/// values): the first place that differs, both sides, the caller's line. Behind more than three others no line is
+/// known: a place can be a default argument only behind a fixed number of parameters.
 template <class F, class T>
 T map(F&& f, const T& t) {
   return detail::map_trees({}, f, t);
@@ -346,7 +346,7 @@ T map_with_path(F&& f, const T& t, const A& a, const B& b, const C& c, const D& 
   return detail::map_trees_with_path({}, f, t, a, b, c, d, more...);
 }
 
-/// f(leaf) for each leaf in order.
+/// f(leaf) for each leaf in order: members as BURIN_TREE lists them, elements by index, maps by key.
 template <class F, class T>
 void for_each(F&& f, const T& t) {
   detail::Flattening flat;
@@ -364,7 +364,7 @@ std::vector<std::pair<std::string, Tensor>> leaves(const T& t) {
   return result;
 }
 
-/// The leaves alone, and a tree like t with other leaves.
+/// The leaves alone, in order, and a tree like t with other leaves, of any shapes; another number of them is an error.
 template <class T>
 std::vector<Tensor> flatten(const T& t) {
   std::vector<Tensor> result;
@@ -389,7 +389,7 @@ std::int64_t count(const T& t) {
   detail::read_tree(t, flat);
   return detail::count(flat.leaves);
 }
-/// A bool tensor: no NaN and no infinity in any leaf.
+/// A bool tensor of rank 0: no NaN and no infinity in any leaf. Leaves that are no floats are finite.
 template <class T>
 Tensor all_finite(const T& t, std::source_location where = std::source_location::current()) {
   detail::Flattening flat;

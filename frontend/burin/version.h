@@ -19,13 +19,13 @@ struct Runtime {
   std::function<void(int num_threads, std::int64_t tasks,
                      const std::function<void(int worker, std::int64_t begin, std::int64_t end)>& f)>
       parallel_for = {};
-  /// 64-byte aligned memory; null on failure.
+  /// 64-byte aligned memory; null on failure, which becomes an error that names the number of bytes.
   std::function<void*(std::size_t bytes)> allocate = {};
   std::function<void(void* data, std::size_t bytes)> release = {};
   /// Takes the lines that BURIN_LOG_COMPILES and its like ask for; standard error unless given.
   std::function<void(std::string_view line)> log = {};
 };
-/// Applies to everything made from here on.
+/// Applies to everything made from here on. Throws for a number of threads below 0 or above 512.
 void set_runtime(const Runtime& options);
 
 }  // namespace burin

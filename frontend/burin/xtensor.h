@@ -10,7 +10,7 @@
 
 namespace burin {
 
-/// A copy as an xarray; elements convert to T.
+/// A copy as an xarray of the same shape; elements convert to T. A traced tensor and one without a value are errors.
 template <class T>
 xt::xarray<T> to_xarray(const Tensor& tensor) {
   std::vector<std::size_t> shape;
@@ -21,7 +21,7 @@ xt::xarray<T> to_xarray(const Tensor& tensor) {
   return result;
 }
 
-/// A copy of any xtensor expression.
+/// A copy of any xtensor expression: its shape (at most 8 axes, else an error), and the dtype of its element type.
 template <class E>
 Tensor from_xtensor(const xt::xexpression<E>& expression) {
   const E& e = expression.derived_cast();
