@@ -11,6 +11,7 @@
 #include <cstring>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "codegen/codegen.h"
@@ -118,7 +119,7 @@ std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> k
   std::iota(order.begin(), order.end(), 0);
   std::vector<std::int64_t> weights;
   for (const ir::Kernel* kernel : kernels) weights.push_back(20 + weight(kernel->body));
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return weights[i]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-weights[i], i); });
   std::vector<std::vector<std::size_t>> result(std::max<std::size_t>(1, std::min(parts, kernels.size())));
   std::vector<std::int64_t> loads(result.size());
   for (std::size_t i : order) {

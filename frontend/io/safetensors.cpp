@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/message_ids.h"
@@ -205,8 +206,8 @@ void write_safetensors(const std::string& path, const Safetensors& file) {
     if (tensor.first == metadata_key) fail_writing(path, Msg::safetensors_reserved_name, metadata_key);
     order.push_back(&tensor);
   }
-  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
-    return dtype_bytes(a->second.dtype) > dtype_bytes(b->second.dtype);
+  std::ranges::sort(order, {}, [](const auto* tensor) {
+    return std::pair(-dtype_bytes(tensor->second.dtype), std::string_view(tensor->first));
   });
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!file.metadata.empty()) header[metadata_key] = file.metadata;

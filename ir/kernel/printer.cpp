@@ -126,7 +126,7 @@ class KernelPrinter {
   // ---- expressions ----
   std::string affine(const Affine& a) const {
     std::vector<std::pair<VarId, std::int64_t>> terms = a.terms;
-    std::ranges::stable_sort(terms, {}, [&](const auto& term) {
+    std::ranges::sort(terms, {}, [&](const auto& term) {
       const auto found = var_order_.find(term.first);
       return found == var_order_.end() ? var_order_.size() + term.first.index : found->second;
     });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "base/check.h"
 #include "ir/builder.h"
@@ -351,7 +352,7 @@ void plan_memory(Program& program) {
   for (std::uint32_t v = 0; v < size.size(); ++v) size[v] = (program.plan[v].type.bytes() + 63) / 64 * 64;
   std::vector<std::uint32_t> by_size(program.plan.size());
   for (std::uint32_t v = 0; v < by_size.size(); ++v) by_size[v] = v;
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::uint32_t a, std::uint32_t b) { return size[a] > size[b]; });
+  std::ranges::sort(by_size, {}, [&](std::uint32_t v) { return std::pair(-size[v], v); });
   std::vector<std::int64_t> offset(program.plan.size(), 0);
   std::vector<std::uint32_t> placed;  // by offset
   program.arena_bytes = 0;
