@@ -52,7 +52,8 @@ typename M::F asinh(M& m, typename M::F x) {
     auto a = m.abs(x), one = m.f(1), square = a * a;
     auto near = a + square / (one + m.sqrt(square + one));
     auto y = m.copysign(log1p_or_log_twice(m, near, a > m.f(0x1p28), a), x);
-    return m.select((a < m.f(0x1p-28)) | !(a < m.f(infinity)), x, y);
+    auto is_tiny = a < m.f(0x1p-28), is_finite = a < m.f(infinity);
+    return m.select(is_tiny | !is_finite, x, y);
   }
 }
 

@@ -63,7 +63,8 @@ typename M::F atan2(M& m, typename M::F y, typename M::F x) {
     return m.select(is_steep, m.f(half_pi), m.select(points_left, m.f(pi), zero));
   };
   r = pick(Pi<M>::half_pi, Pi<M>::pi) + (pick(Pi<M>::half_pi_low, Pi<M>::pi_low) + added);
-  return m.select(m.is_nan(x) | m.is_nan(y), m.f(not_a_number), m.copysign(r, y));
+  auto x_is_nan = m.is_nan(x), y_is_nan = m.is_nan(y);
+  return m.select(x_is_nan | y_is_nan, m.f(not_a_number), m.copysign(r, y));
 }
 
 /// asin(a) = s + rest for a <= 1/2; acos(a) = 2 (s + rest) for 1/2 < a <= 1, with s = sqrt((1 - a) / 2).

@@ -34,7 +34,8 @@ typename M::F cbrt(M& m, typename M::F x) {
   auto miss = m.fma(y * y, y, -scaled);
   y = m.fma(miss * square, m.f(-1.0 / 3), y);
   y = y * m.select(is_denormal, m.f(f32 ? 0x1p-8 : 0x1p-18), one);
-  return m.select((a > m.f(0)) & (a < m.f(infinity)), m.copysign(y, x), x);
+  auto is_positive = a > m.f(0), is_finite = a < m.f(infinity);
+  return m.select(is_positive & is_finite, m.copysign(y, x), x);
 }
 
 }  // namespace burin::codegen::math
