@@ -1,5 +1,6 @@
 #include <burin/optim.h>
 
+#include "tests/frontend/each_backend.h"
 #include "tests/frontend/expect.h"
 
 #include <unistd.h>
@@ -160,14 +161,7 @@ TEST(Jit, StaticResultsAreKept) {
   }
 }
 
-class Backends : public testing::TestWithParam<const char*> {
- public:
-  Backends() : before_(std::getenv("BURIN_BACKEND")) { setenv("BURIN_BACKEND", GetParam(), 1); }
-  ~Backends() override { setenv("BURIN_BACKEND", before_.c_str(), 1); }
-
- private:
-  std::string before_;
-};
+class Backends : public test::EachBackend {};
 
 TEST_P(Backends, DonationNeverChangesWhatOthersHold) {
   const auto step = jit([](Params p, Tensor x) { return Params{p.w - x, p.b * 2}; }, {.donate = {0}});
@@ -187,7 +181,7 @@ TEST_P(Backends, ADonatedArgumentIsGone) {
   const Tensor p = tensor({1.0, 2.0, 3.0, 4.0}), next = step(p);
   expect_values(next, {2, 3, 4, 5});
   const std::string text = error_text([&] { (void)(p + 1); });
-  if (std::string(GetParam()) == "machine")  // the others give results memory of their own
+  if (is("machine"))  // the others give results memory of their own
     EXPECT_EQ(text.find("a tensor, f32[4], is used that was donated to the function jitted at jit_test.cpp:"), 0u) << text;
   else
     EXPECT_EQ(text, "no error");
@@ -274,8 +268,8 @@ TEST_P(Backends, DumpsItsStages) {
   std::filesystem::remove_all(folder);
   EXPECT_TRUE(files.contains("00_trace.ir"));
   EXPECT_TRUE(files.contains("timings.txt"));
-  EXPECT_EQ(files.contains("program.txt"), std::string(GetParam()) != "evaluator");
-  EXPECT_EQ(files.contains("kernels.s"), std::string(GetParam()) == "machine");
+  EXPECT_EQ(files.contains("program.txt"), !is("evaluator"));
+  EXPECT_EQ(files.contains("kernels.s"), is("machine"));
 }
 
 TEST_P(Backends, ACallThatThrowsLeavesDonatedArguments) {
@@ -293,9 +287,7 @@ TEST_P(Backends, ErrorsOfEqualProgramsNameTheirOwnLines) {
   EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
 }
 
-constexpr const char* backends[] = {"evaluator", "interpreter", "machine"};
-INSTANTIATE_TEST_SUITE_P(Jit, Backends, testing::ValuesIn(backends, backends + (BURIN_WITH_LLVM ? 3 : 2)),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Jit, Backends, test::every_backend(), test::backend_name);
 
 }  // namespace
 }  // namespace burin

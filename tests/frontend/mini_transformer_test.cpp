@@ -4,8 +4,8 @@
 #include <burin/io.h>
 
 #include <cmath>
-#include <cstdlib>
 
+#include "tests/frontend/each_backend.h"
 #include "tests/frontend/expect.h"
 
 namespace burin::test {
@@ -35,21 +35,14 @@ Params reference_params() {
 }
 Batch reference_batch() { return {reference().at("inputs"), reference().at("targets")}; }
 
-class MiniTransformer : public testing::TestWithParam<const char*> {
- public:
-  MiniTransformer() : before_(std::getenv("BURIN_BACKEND")) { setenv("BURIN_BACKEND", GetParam(), 1); }
-  ~MiniTransformer() override { setenv("BURIN_BACKEND", before_.c_str(), 1); }
-
- private:
-  std::string before_;
-};
+class MiniTransformer : public EachBackend {};
 
 TEST_P(MiniTransformer, InitialParametersAreThoseOfJax) {
   for (const auto& [path, found] : tree::leaves(init_model(random::key(0), V, T, D, L))) {
     const Tensor& expected = reference().at("params." + path);
     // The evaluator and the interpreter compute erf_inv itself; JAX's approximation, which machine code follows, is up to
     // a dozen units in the last place away from it.
-    if (std::string(GetParam()) != "machine") {
+    if (!is("machine")) {
       EXPECT_LE(relative_error(found, expected), 1e-6) << path;
       continue;
     }
@@ -71,7 +64,7 @@ TEST_P(MiniTransformer, LogitsAndGradientsAreAsNearToTheTruthAsThoseOfJax) {
 }
 
 TEST_P(MiniTransformer, LossesFollowThoseOfJax) {
-  const int steps = std::string(GetParam()) == "interpreter" ? 3 : 200;
+  const int steps = is("interpreter") ? 3 : 200;
   const auto step = jit(train_step, {.donate = {0}});
   Params params = reference_params();
   const std::vector<double> expected = reference().at("losses").to_vector<double>();
@@ -105,9 +98,7 @@ TEST_P(MiniTransformer, MixedDtypesAreThoseOfJax) {
   EXPECT_EQ(run(bf16, f32), f32);
 }
 
-constexpr const char* backends[] = {"evaluator", "interpreter", "machine"};
-INSTANTIATE_TEST_SUITE_P(Gate, MiniTransformer, testing::ValuesIn(backends, backends + (BURIN_WITH_LLVM ? 3 : 2)),
-                         [](const auto& parameter) { return std::string(parameter.param); });
+INSTANTIATE_TEST_SUITE_P(Gate, MiniTransformer, every_backend(), backend_name);
 
 TEST(MiniTransformer, MoreLayersCompileNoMoreOps) {
   (void)init_model(random::key(0), V, T, D, 2);

@@ -13,6 +13,12 @@ namespace {
 
 using namespace ir;
 
+class determinism : public testing::Test {
+  void SetUp() override {
+    if (!test::has_machine) GTEST_SKIP() << test::no_machine;
+  }
+};
+
 int workers_that_ran() {
   int count = 0;
   for (int worker = 0; worker < 8; ++worker) count += runtime::tasks_run_by_worker(worker) > 0;
@@ -46,12 +52,12 @@ void check(const std::string& text) {
   check(f, step_inputs(f, 4));
 }
 
-TEST(determinism, matmul) {
+TEST_F(determinism, matmul) {
   check("func @main(%x: f32[300,170], %w: f32[170,515]) -> (f32[300,515]) {\n"
         "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
 }
 
-TEST(determinism, rows) {
+TEST_F(determinism, rows) {
   check("func @main(%x: f32[2000,65]) -> (f32[2000,65]) {\n"
         "  %m = reduce_max %x {axes = [1]}\n"
         "  %b = broadcast %m {shape = [2000, 65], dims = [0]}\n"
@@ -61,7 +67,7 @@ TEST(determinism, rows) {
         "  %y = div %p, %c\n  return %y\n}\n");
 }
 
-TEST(determinism, reductions_over_rows_and_columns) {
+TEST_F(determinism, reductions_over_rows_and_columns) {
   check("func @main(%x: f32[3000,65], %g: f32[3000,65]) -> (f32[3000], f32[65]) {\n"
         "  %p = mul %x, %g\n"
         "  %r = reduce_sum %p {axes = [1]}\n"
@@ -71,7 +77,7 @@ TEST(determinism, reductions_over_rows_and_columns) {
         "  return %r, %c\n}\n");
 }
 
-TEST(determinism, training_step_with_and_without_donation) {
+TEST_F(determinism, training_step_with_and_without_donation) {
   const Function step = training_step(read_function("tests/data/transformer_loss_medium.ir"));
   const std::vector<Literal> inputs = step_inputs(step, 300);
   std::vector<bool> donated;

@@ -8,8 +8,9 @@ namespace burin::test {
 using namespace ir;
 
 std::vector<Target> runnable_targets() {
-  const Target host = host_target();
   std::vector<Target> targets;
+  if (!has_machine) return targets;
+  const Target host = host_target();
   for (const char* name : {"avx2", "avx512", "avx512_bf16"}) {
     Isa isa;
     if (isa_from_name(name, &isa) && isa <= host.isa) targets.push_back(host_target(name));
