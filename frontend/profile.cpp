@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace burin {
 namespace detail {
@@ -34,8 +35,7 @@ Profile by_kernel(const ir::Program& program, const runtime::Profile& times, con
     row.flop_share /= seconds;
     row.byte_share /= seconds;
   }
-  std::stable_sort(profile.kernels.begin(), profile.kernels.end(),
-                   [](const Profile::Kernel& a, const Profile::Kernel& b) { return a.seconds > b.seconds; });
+  std::ranges::sort(profile.kernels, std::ranges::greater(), &Profile::Kernel::seconds);
   return profile;
 }
 
