@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "frontend/dump.h"
 #include "frontend/profile.h"
 #include "frontend/trace_stack.h"
@@ -20,7 +21,6 @@
 #include "runtime/profile.h"
 #include "runtime/thread_pool.h"
 #if BURIN_WITH_LLVM
-#include "base/message_ids.h"
 #include "codegen/codegen.h"
 #endif
 
