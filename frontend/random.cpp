@@ -314,7 +314,10 @@ Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, con
   return scope.done(argmax(noisy, static_cast<std::int64_t>(at + extra)));
 }
 
-Tensor permutation(const Key& key, std::int64_t n, Where where) { return permutation(key, arange(n, i32, where), where); }
+Tensor permutation(const Key& key, std::int64_t n, Where where) {
+  if (n < 0) fail_at(detail::where_text(where), Msg::random_permutation_size, n);
+  return permutation(key, arange(n, i32, where), where);
+}
 
 Tensor permutation(const Key& key, const Tensor& x, Where where) {
   if (x.shape().rank() == 0) fail_at(detail::where_text(where), Msg::random_permutation);

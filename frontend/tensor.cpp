@@ -62,9 +62,9 @@ Tensor make_concrete(const ir::Type& type, std::shared_ptr<runtime::Buffer> buff
 }
 
 Tensor make_concrete(const ir::Literal& literal, bool weak) {
+  auto buffer = runtime::Buffer::allocate(literal.type().bytes());  // before the copy, as it says what does not fit
   ir::Literal full = literal;
   full.expand();
-  auto buffer = runtime::Buffer::allocate(full.type().bytes());
   if (!full.raw().empty()) std::memcpy(buffer->data(), full.raw().data(), full.raw().size());
   return make_concrete(full.type(), std::move(buffer), weak);
 }

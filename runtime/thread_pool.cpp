@@ -242,7 +242,7 @@ int default_num_threads() {
 }
 
 void set_default_num_threads(int n) {
-  if (n < 0 || n > max_threads) throw_bad_thread_count("set_default_num_threads", std::to_string(n));
+  if (n < 0 || n > max_threads) throw_bad_thread_count("num_threads", std::to_string(n));
   chosen_num_threads.store(n, std::memory_order_relaxed);
 }
 

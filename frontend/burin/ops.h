@@ -247,7 +247,7 @@ Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype = f32);
 
 // ---- indices -------------------------------------------------------------------------------------------------------------------
 // Ids are integers of any shape; a bool mask is an error. An id out of range is what `mode` says: by default an error of the
-// call that runs, which names id, axis, shape and line ("take: index 7 is out of range for axis 0 of f32[3]").
+// call that runs, which names id, axis, shape and line ("gather: index 7 is out of range for axis 0 of f32[3]: expected 0 to 2 (model.cpp:42, in take)").
 /// Slices of x along axis at `ids`, whose axes replace it. Negative ids count from the end.
 Tensor take(const Operand& x, const Operand& ids, std::int64_t axis = 0, Mode mode = Mode::error);
 /// Element [..., ids[..., j, ...], ...] of x: ids has x's rank; other axes agree or are 1.

@@ -115,6 +115,7 @@ Tensor segment_sum(const Operand& x, const Operand& segment_ids, std::int64_t se
   if (shape.rank() == 0 || segment_ids.tensor.shape() != Shape{shape[0]})
     fail_at(detail::where_text({}), Msg::segment_ids_shape, detail::type_text(segment_ids.tensor),
                 detail::type_text(x.tensor));
+  if (segments < 0) fail_at(detail::where_text({}), Msg::segment_count, segments);
   shape[0] = segments;
   const Tensor ids = detail::normal_ids("segment_sum", segment_ids.tensor, segments, false);
   Shape column{x.tensor.shape()[0], 1};

@@ -122,6 +122,7 @@ TEST(Messages, OfIndices) {
                  "take_along_axis: ids i32[3] and x f32[3,4] have different ranks");
   EXPECT_MESSAGE(take_along_axis(m, zeros({2, 4}, i32), 1),
                  "take_along_axis: axis 0 of ids i32[2,4] is 2, of x f32[3,4] it is 3");
+  EXPECT_MESSAGE(segment_sum(m, arange(3), -1), "segment_sum: expected a number of segments >= 0, found -1");
   EXPECT_MESSAGE(segment_sum(m, arange(2), 2),
                  "segment_sum: expected one segment id per row, found ids i32[2] for x f32[3,4]");
   const std::string text = error_text([] { (void)v[tensor({1, 7})]; });
@@ -279,6 +280,7 @@ TEST(Messages, OfRandomNumbers) {
   EXPECT_MESSAGE(random::split(key, -1), "random::split: expected a number of keys >= 0, found -1");
   EXPECT_MESSAGE(random::fold_in(key, v), "random::fold_in: expected an integer of rank 0, found f32[3]");
   EXPECT_MESSAGE(random::categorical(key, m, -1, Shape{5}), "random::categorical: the shape [5] does not end in the batch axes of the logits f32[3,4]");
+  EXPECT_MESSAGE_HERE(random::permutation(key, -3), "random::permutation: expected a number of elements >= 0, found -3");
   EXPECT_MESSAGE(random::permutation(key, Tensor(1.0)), "random::permutation: expected at least one axis, found rank 0");
 }
 
@@ -286,6 +288,11 @@ TEST(Messages, OfTestingFunctions) {
   EXPECT_NE(error_text([&] { check_grads([&](Tensor a) { return stop_gradient(a) * a; }, {.order = 1})(v); }).find("check_grads: order 1, forward mode: expected "), std::string::npos);
   EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return a[0]; })(v), "compare: result: shapes or dtypes differ: [3] and []");
   EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return std::pair{a, a}; })(v), "compare: the functions have 1 and 2 results");
+}
+
+TEST(Messages, OfTheRuntime) {
+  EXPECT_MESSAGE(zeros({std::int64_t{1} << 50}), "out of memory: no block of 4503599627370496 bytes (4294967296.0 MiB) is available");
+  EXPECT_MESSAGE(set_runtime({.num_threads = -3}), "num_threads: expected a number of threads from 1 to 512, found '-3'");
 }
 
 TEST(Messages, OfTheEnvironment) {

@@ -195,9 +195,8 @@ TEST(ThreadCount, CanBeChosenAndGivenBack) {
       set_default_num_threads(n);
       FAIL();
     } catch (const Error& error) {
-      EXPECT_EQ(
-          std::string(error.what()),
-          "set_default_num_threads: expected a number of threads from 1 to 512, found '" + std::to_string(n) + "'");
+      EXPECT_EQ(std::string(error.what()),
+                "num_threads: expected a number of threads from 1 to 512, found '" + std::to_string(n) + "'");
     }
   }
 }
