@@ -54,9 +54,7 @@ Function copied(const Function& f, const Edit& edit) {
     std::vector<AttrValue> attributes;
     for (std::size_t a = 0; a < f.attributes(op).size(); ++a)
       attributes.push_back(edit.attribute(info(f.kind(op)).attributes[a], f.attributes(op)[a]));
-    b.set_linear(f.record(op).linear != 0);
     const ValueId first = b.append(f.kind(op), operands, std::move(attributes));
-    b.set_linear(false);
     for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
   });
   std::vector<ValueId> results;
