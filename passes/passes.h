@@ -1,14 +1,20 @@
 // The passes from Function to Function, one declaration each: imperative verbs, a new Function out, results of the same
 // types and meaning. pipeline.cpp says in which order they run and why.
 #pragma once
+#include <functional>
+#include <string_view>
+
 #include "ir/function.h"
 
 namespace burin::passes {
 
 /// Replaces call, composite, custom_jvp, custom_vjp, checkpoint and fusion ops by their bodies, down to the last.
 ir::Function inline_calls(const ir::Function& f);
+/// Asked before each rewrite: the rules' file, what is rewritten and what it becomes, "movement: reduce_sum (x.ir:5) becomes add". An
+/// op that may not be rewritten stays as it is.
+using MayRewrite = std::function<bool(std::string_view what)>;
 /// Applies the rewrites of passes/simplify until nothing changes; drops stop_gradient.
-ir::Function simplify(const ir::Function& f);
+ir::Function simplify(const ir::Function& f, const MayRewrite& may_rewrite = {});
 /// Evaluates ops whose operands are constants: those that round exactly (arithmetic, compare, select, convert, integers,
 /// movement), never a function that machine code computes in its own way, a dot or a sum of floats. A splat stays one;
 /// other results are made only up to 64 KiB, and never by repeating stored elements.

@@ -8,8 +8,10 @@
 #include <new>
 
 #include "base/error.h"
+#include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
 #include "tools/execute/number_options.h"
+#include "tools/opt/bisect.h"
 #include "tools/opt/check.h"
 #include "tools/opt/stages.h"
 
@@ -23,7 +25,8 @@ constexpr int failed = 1, misused = 2;
 struct CommandLine {
   std::string path = "-", target, passes, against;
   opt::Request request;
-  bool time_passes = false, check = false;
+  std::string inputs = "random";
+  bool time_passes = false, check = false, bisect = false;
   std::uint64_t seed = 1;
 };
 
@@ -70,6 +73,17 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("--against", line.against,
                  "with --check: what comes out must compute what this text does, not what went in")
       ->needs(check);
+  auto* bisect =
+      app.add_flag(
+             "--bisect", line.bisect,
+             "run the pipeline on the inputs and name the pass, and within it the rewrite or the kernel, after which "
+             "the result is wrong or an invariant is broken; prints no text")
+          ->excludes(passes)
+          ->excludes(check);
+  app.add_option("--inputs", line.inputs,
+                 "of --bisect: a .safetensors file, .npy files separated by commas, or random:SEED")
+      ->capture_default_str()
+      ->needs(bisect);
   app.add_option("--seed", line.seed, "of the data of --check")
       ->check(tools::whole_number(0, INT64_MAX))
       ->capture_default_str();
@@ -81,12 +95,28 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   request.target = target_of(line.target);
 }
 
+int bisect(const CommandLine& line, const tools::Unit& unit) {
+  if (!unit.function) throw burin::Error("--bisect takes a function, found a program");
+  const Function& f = *unit.function;
+  std::vector<tools::Slot> slots;
+  for (std::size_t i = 0; i < f.args().size(); ++i) {
+    const std::string name(f.value_name(f.args()[i]));
+    slots.push_back({name.empty() ? std::to_string(i) : name, f.type(f.args()[i])});
+  }
+  const opt::Request& request = line.request;
+  const auto culprit = opt::bisect(f, tools::read_inputs(line.inputs, slots), request.target,
+                                   opt::function_steps(request.target, request.excess_precision));
+  fmt::print("{}\n", culprit ? opt::to_string(*culprit) : "no pass changes the result");
+  return culprit ? failed : 0;
+}
+
 int run(CommandLine& line) {
   if (line.time_passes)
     line.request.observer = [](const burin::passes::Options::Event& event) {
       fmt::print(stderr, "{:>10.3f} ms  {}{}\n", event.seconds * 1e3, event.pass, event.changed ? "" : " (unchanged)");
     };
   const tools::Unit before = tools::parse_unit(tools::read_text(line.path), line.path);
+  if (line.bisect) return bisect(line, before);
   const tools::Unit after = opt::run_passes(before, line.request);
   std::cout << opt::text_of(after, line.request) << std::flush;
   if (!std::cout) throw burin::Error("cannot write to stdout");

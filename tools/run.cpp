@@ -13,9 +13,9 @@
 #include "runtime/limits.h"
 #include "tools/execute/backends.h"
 #include "tools/execute/compare.h"
+#include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
 #include "tools/execute/number_options.h"
-#include "tools/run/files.h"
 
 namespace {
 
@@ -57,8 +57,8 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.parse(argc, argv);
 }
 
-std::vector<run::Slot> slots_of(const std::vector<std::pair<std::string, Type>>& named) {
-  std::vector<run::Slot> slots;
+std::vector<tools::Slot> slots_of(const std::vector<std::pair<std::string, Type>>& named) {
+  std::vector<tools::Slot> slots;
   std::set<std::string> taken;
   for (const auto& [name, type] : named) {
     const bool usable = !name.empty() && taken.insert(name).second;
@@ -67,7 +67,7 @@ std::vector<run::Slot> slots_of(const std::vector<std::pair<std::string, Type>>&
   return slots;
 }
 
-std::vector<run::Slot> input_slots(const tools::Unit& unit) {
+std::vector<tools::Slot> input_slots(const tools::Unit& unit) {
   std::vector<std::pair<std::string, Type>> named;
   if (unit.function)
     for (ValueId arg : unit.function->args())
@@ -77,7 +77,7 @@ std::vector<run::Slot> input_slots(const tools::Unit& unit) {
   return slots_of(named);
 }
 
-std::vector<run::Slot> output_slots(const tools::Unit& unit) {
+std::vector<tools::Slot> output_slots(const tools::Unit& unit) {
   std::vector<std::pair<std::string, Type>> named;
   if (unit.function)
     for (ValueId result : unit.function->results())
@@ -105,10 +105,10 @@ int run_all(const CommandLine& line) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   };
   const tools::Unit unit = tools::parse_unit(tools::read_text(line.path), line.path);
-  const std::vector<run::Slot> outputs = output_slots(unit);
-  const std::vector<Literal> inputs = run::read_inputs(line.inputs, input_slots(unit));
+  const std::vector<tools::Slot> outputs = output_slots(unit);
+  const std::vector<Literal> inputs = tools::read_inputs(line.inputs, input_slots(unit));
   std::vector<Literal> expected;
-  if (!line.expect.empty()) expected = run::read_tensors(line.expect, outputs);
+  if (!line.expect.empty()) expected = tools::read_tensors(line.expect, outputs);
   const auto start = Clock::now();
   const tools::Run compute = prepare(unit, line);
   const double compile_ms = milliseconds(start);
@@ -128,9 +128,9 @@ int run_all(const CommandLine& line) {
   if (!line.quiet)
     for (std::size_t i = 0; i < results.size(); ++i)
       std::cout << outputs[i].name << " : " << to_string(outputs[i].type) << '\n'
-                << run::text_of(results[i]) << std::endl;
+                << tools::text_of(results[i]) << std::endl;
   if (!std::cout) throw Error("cannot write to stdout");
-  if (!line.outputs.empty()) run::write_tensors(line.outputs, outputs, results);
+  if (!line.outputs.empty()) tools::write_tensors(line.outputs, outputs, results);
   if (line.expect.empty()) return 0;
   if (const std::string wrong = tools::first_difference(results, expected, line.tolerance); !wrong.empty()) {
     std::cerr << "burin-run: " << line.expect << ": " << wrong << '\n';

@@ -5,7 +5,7 @@
 
 #include "ir/literal.h"
 
-namespace run {
+namespace tools {
 
 /// A program's inputs or outputs: names where the text has them, "0", "1", ... by position where not.
 struct Slot {
@@ -24,4 +24,4 @@ void write_tensors(const std::string& path, const std::vector<Slot>& slots,
 /// As NumPy prints it, long axes abbreviated.
 std::string text_of(const burin::ir::Literal& value);
 
-}  // namespace run
+}  // namespace tools

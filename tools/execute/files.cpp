@@ -1,4 +1,4 @@
-#include "tools/run/files.h"
+#include "tools/execute/files.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "frontend/node.h"
 #include "tools/execute/seeded_data.h"
 
-namespace run {
+namespace tools {
 namespace {
 
 using namespace burin;
@@ -112,4 +112,4 @@ std::string text_of(const Literal& value) {
   return out.str();
 }
 
-}  // namespace run
+}  // namespace tools
