@@ -1,7 +1,11 @@
 #include "base/check.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 namespace burin {
 namespace {
@@ -14,6 +18,15 @@ CrashContext::CrashContext(Describe describe, const void* data)
 }
 
 CrashContext::~CrashContext() { innermost = outer_; }
+
+std::string save_crash_input(const std::string& text) {
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path(error) / ("burin-crash-" + std::to_string(getpid()) + ".ir");
+  std::ofstream file(path);
+  file << text << std::flush;
+  return file ? path.string() : "(could not be written)";
+}
 
 void check_failed(const char* file, int line, const char* condition, const std::string& note) {
   std::fprintf(stderr, "burin: internal error at %s:%d: %s%s%s\n", file, line, condition, note.empty() ? "" : ": ",

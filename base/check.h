@@ -5,6 +5,9 @@
 
 namespace burin {
 
+/// Writes what a crash context wants to leave behind to a file among the temporary ones; its path, or "(could not be written)".
+std::string save_crash_input(const std::string& text);
+
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& note);
 
 /// Text printed by check_failed before aborting, for example the running pass and its input. Scopes nest per thread.

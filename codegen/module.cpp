@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/check.h"
 #include "codegen/emitter.h"
+#include "ir/kernel/printer.h"
 
 namespace burin::codegen {
 
@@ -25,6 +27,13 @@ std::string plain_symbol(const std::string& name) {
   return symbol;
 }
 
+// For a check that fails: the kernel, and the command that repeats it.
+std::string describe_kernel(const void* data) {
+  const auto& kernel = *static_cast<const ir::Kernel*>(data);
+  const std::string path = save_crash_input(ir::print(kernel));
+  return "  in code generation of kernel @" + kernel.name + "\n  which is in " + path + "; repeat with: burin-opt " + path + " --emit=llvm";
+}
+
 }  // namespace
 
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::TargetMachine& machine,
@@ -37,6 +46,7 @@ std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::Tar
   for (const ir::Kernel* kernel : kernels) {
     std::string symbol = plain_symbol(kernel->name);
     for (int i = 1; module->getNamedValue(symbol) != nullptr; ++i) symbol = plain_symbol(kernel->name) + "_" + std::to_string(i);
+    const CrashContext context(&describe_kernel, kernel);
     KernelEmitter(builder, *module, *kernel, target, symbol).emit();
     if (symbols != nullptr) symbols->push_back(symbol);
   }

@@ -134,6 +134,14 @@ void hash_attribute(Hasher& hasher, const AttrValue& value) { ProgramHasher().ad
 
 bool same_program(const Function& a, const Function& b) { return Comparison().same(a, b); }
 
+std::string describe_visit(const void* visit) {
+  const auto& [function, op] = *static_cast<const OpVisit*>(visit);
+  if (!op.valid()) return "  before the first op of @" + function->name();
+  const std::string where = to_string(function->location(op));
+  return "  at op " + std::to_string(op.index) + " of @" + function->name() + ": " + std::string(name(function->kind(op))) +
+         (where.empty() ? "" : " (" + where + ")");
+}
+
 std::vector<std::uint32_t> use_counts(const Function& f) {
   std::vector<std::uint32_t> counts(f.num_values(), 0);
   f.for_each_op([&](OpId op) {

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/check.h"
 #include "base/hash.h"
 #include "base/ids.h"
 #include "ir/op.h"
@@ -41,6 +42,14 @@ struct OpRecord {
   LocationId location;
 };
 static_assert(sizeof(OpRecord) <= 32);
+
+/// Which op of which function a loop stands at; named when a check fails.
+struct OpVisit {
+  const Function* function;
+  OpId op;
+};
+/// "at op 3 of @main: dot_general (model.cpp:42)"; takes an OpVisit.
+std::string describe_visit(const void* visit);
 
 class Function {
  public:
@@ -83,7 +92,9 @@ class Function {
   /// Visits ids in program order.
   template <class F>
   void for_each_op(F&& f) const {
-    for (std::size_t i = 0; i < ops_.size(); ++i) f(OpId{i});
+    OpVisit visit{this, OpId{}};
+    const CrashContext context(&describe_visit, &visit);
+    for (std::size_t i = 0; i < ops_.size(); ++i) f(visit.op = OpId{i});
   }
 
   /// Identity of the program: ops, types, attributes, structure; not names, not locations.

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/message_ids.h"
 #include "ir/verifier.h"
+#include "passes/crash_note.h"
 #include "passes/fuse/fuse.h"
 #include "passes/lower/program.h"
 #include "passes/passes.h"
@@ -86,6 +87,7 @@ Function run_function_passes(const Function& f, const Target&, const Options& op
   for (const FunctionPass& pass : function_passes()) {
     // Fusion decides the form that lowering needs: disabled, it makes one kernel per op. inline_calls is needed likewise.
     if (disabled(options, pass.info.name) && pass.info.name != "fuse" && pass.info.name != "inline_calls") continue;
+    const CrashNote note(pass.info.name, now, pass.info.name);
     const Timer timer;
     Function next = pass.run(now, options);
     const double seconds = timer.seconds();
@@ -100,6 +102,7 @@ Function run_function_passes(const Function& f, const Target&, const Options& op
 Program run_lowering(const Function& fused, const Target& target, const Options& options) {
   Program program;
   for (const PassInfo& pass : lowering_passes()) {
+    const CrashNote note(pass.name, fused, pass.name == "lower" ? "lower" : pass.name == "schedule" ? "lower,schedule" : "lower,schedule,plan_memory");
     const Timer timer;
     if (pass.name == "lower") program = lower_program(fused, target, options.donated);
     if (pass.name == "schedule" && !disabled(options, pass.name)) schedule(program);
@@ -120,7 +123,10 @@ Program build_program(const Function& f, const Target& target, const Options& op
 Function run_pass(std::string_view name, const Function& f, const Target&, const Options& options) {
   std::string known;
   for (const FunctionPass& pass : function_passes()) {
-    if (pass.info.name == name) return pass.run(f, options);
+    if (pass.info.name == name) {
+      const CrashNote note(pass.info.name, f, pass.info.name);
+      return pass.run(f, options);
+    }
     known += (known.empty() ? "" : ", ") + std::string(pass.info.name);
   }
   fail(Msg::unknown_pass, name, known);
