@@ -79,6 +79,7 @@ struct Property {
   std::string name, meaning;
   std::string (*check)(Case&);  // "" or the first failure
   int one_in;                   // costly ones run on a sample of the seeds
+  bool needs_machine = false;   // left out of builds without LLVM
 };
 const std::vector<Property>& properties();
 /// Whether the sample that a property runs on holds the seed.
@@ -98,7 +99,7 @@ std::string wrong(const Outcome& found, const Case::Expected& expected);
 /// "", or how two outcomes differ in their bits.
 std::string wrong(const Outcome& found, const Outcome& expected);
 
-// properties_text.cpp, properties_passes.cpp, properties_execution.cpp, properties_transforms.cpp
+// properties_text.cpp, properties_passes.cpp, properties_execution.cpp, properties_transforms.cpp, properties_tangent.cpp
 std::string check_verifier(Case& c);
 std::string check_text(Case& c);
 std::string check_program_text(Case& c);
@@ -113,6 +114,7 @@ std::string check_cache(Case& c);
 std::string check_without_fusion(Case& c);
 std::string check_without_passes(Case& c);
 std::string check_transpose(Case& c);
+std::string check_tangent(Case& c);
 std::string check_batch(Case& c);
 
 }  // namespace burin::fuzz

@@ -1,0 +1,130 @@
+// Derivatives against differences: the program with all its floats made f64, where differences are exact enough to
+// tell.
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "ir/builder.h"
+#include "tests/fuzz/generate.h"
+#include "tests/fuzz/inputs.h"
+#include "tests/fuzz/properties.h"
+
+namespace burin::fuzz {
+
+using namespace ir;
+
+namespace {
+
+DType widened(DType dtype) { return is_float(dtype) ? f64 : dtype; }
+
+Literal widened(const Literal& value) {
+  if (!is_float(value.dtype())) return value;
+  Literal expanded = value, wide(Type{f64, value.shape()});
+  expanded.expand();
+  for (std::int64_t i = 0; i < wide.type().size(); ++i) wide.set(i, expanded.at(i));
+  return wide;
+}
+
+/// f with f64 for every float dtype. Throws Error where that is no program: a bitcast.
+Function widened(const Function& f) {
+  Builder b(f.name());
+  std::vector<ValueId> map(f.num_values()), operands;
+  for (ValueId arg : f.args())
+    map[arg.index] = b.add_arg({widened(f.type(arg).dtype), f.type(arg).shape}, f.value_name(arg));
+  f.for_each_op([&](OpId op) {
+    operands.clear();
+    for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
+    std::vector<AttrValue> attributes(f.attributes(op).begin(), f.attributes(op).end());
+    for (AttrValue& value : attributes) {
+      if (DType* dtype = std::get_if<DType>(&value)) *dtype = widened(*dtype);
+      if (Literal* literal = std::get_if<Literal>(&value)) *literal = widened(*literal);
+      if (Body* body = std::get_if<Body>(&value)) *body = std::make_shared<const Function>(widened(**body));
+    }
+    const ValueId first = b.append(f.kind(op), operands, std::move(attributes));
+    for (std::size_t r = 0; r < f.num_results(op); ++r) map[f.result(op, r).index] = ValueId{first.index + r};
+  });
+  std::vector<ValueId> results;
+  for (ValueId result : f.results()) results.push_back(map[result.index]);
+  return b.finish(std::move(results));
+}
+
+bool contains(const Function& f, Op kind) {
+  bool found = false;
+  f.for_each_op([&](OpId op) {
+    found = found || f.kind(op) == kind;
+    for (const AttrValue& attribute : f.attributes(op))
+      if (const Body* body = std::get_if<Body>(&attribute)) found = found || contains(**body, kind);
+  });
+  return found;
+}
+
+/// By result: central differences along the direction.
+std::vector<Literal> differences(const Function& f, const std::vector<Literal>& at,
+                                 const std::vector<Literal>& direction, double h) {
+  const auto moved = [&](double step) {
+    std::vector<Literal> args = at;
+    std::size_t next = 0;
+    for (Literal& arg : args) {
+      if (arg.dtype() != f64) continue;
+      const Literal& d = direction[next++];
+      for (std::int64_t i = 0; i < arg.type().size(); ++i) arg.set(i, arg.at(i) + step * d.at(i));
+    }
+    return evaluated(f, args).results;
+  };
+  std::vector<Literal> up = moved(h), down = moved(-h);
+  if (up.empty() || down.empty()) return {};
+  for (std::size_t r = 0; r < up.size(); ++r) {
+    if (up[r].dtype() != f64) continue;
+    up[r].expand();
+    down[r].expand();
+    for (std::int64_t i = 0; i < up[r].type().size(); ++i)
+      up[r].set(i, up[r].at(i) == down[r].at(i) ? 0 : (up[r].at(i) - down[r].at(i)) / (2 * h));
+  }
+  return up;
+}
+
+}  // namespace
+
+// Differences of three steps: where they do not agree among themselves the function has a kink, or its values drown
+// them.
+std::string check_tangent(Case& c) {
+  // A gradient stopped by decree is not what differences see, and custom_vjp has no tangent.
+  if (c.f().num_ops() > 60 || contains(c.f(), Op::stop_gradient) || contains(c.f(), Op::custom_vjp)) return "";
+  Function f, tangent;
+  try {
+    f = widened(c.f());
+    std::vector<bool> active;
+    for (ValueId arg : f.args()) active.push_back(f.type(arg).dtype == f64);
+    tangent = tangent_of(f, active);
+  } catch (const Error&) {
+    return "";  // a bitcast, an op without a derivative
+  }
+  const std::vector<Literal> all = draw_inputs(tangent, c.seed(), true);
+  const std::size_t n = f.args().size();
+  const std::vector<Literal> at(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(n));
+  const std::vector<Literal> direction(all.begin() + static_cast<std::ptrdiff_t>(n), all.end());
+  const Outcome found = evaluated(tangent, all);
+  const std::vector<Literal> coarse = differences(f, at, direction, 1e-4), fine = differences(f, at, direction, 5e-5),
+                             finest = differences(f, at, direction, 1.25e-5);
+  if (!found.error.empty() || coarse.empty() || fine.empty() || finest.empty()) return "";
+  std::size_t next = f.results().size();
+  for (std::size_t r = 0; r < f.results().size(); ++r) {
+    if (f.type(f.results()[r]).dtype != f64) continue;
+    Literal slope = found.results[next++], value = found.results[r];
+    slope.expand();
+    value.expand();
+    for (std::int64_t i = 0; i < slope.type().size(); ++i) {
+      const double x = slope.at(i), a = coarse[r].at(i), b = fine[r].at(i), d = finest[r].at(i);
+      if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(d) || !std::isfinite(value.at(i))) continue;
+      const double size = std::max({std::abs(a), std::abs(b), std::abs(d)}),
+                   noise = 1e-6 * std::abs(value.at(i)) + 1e-6;
+      if (std::abs(a - b) + std::abs(b - d) > 1e-4 * size + noise) continue;  // no derivative to compare with
+      if (!(std::abs(x - d) <= 1e-3 * std::max(size, std::abs(x)) + 10 * noise))
+        return "tangent of result " + std::to_string(r) + ", element " + std::to_string(i) + ": " + std::to_string(x) +
+               " instead of " + std::to_string(d);
+    }
+  }
+  return "";
+}
+
+}  // namespace burin::fuzz
