@@ -55,7 +55,7 @@ Literal draw(const Type& type, Random& random, bool tame) {
   Literal value(type);
   const double style = random.uniform();
   const double specials = tame || style < 0.5 ? 0 : style < 0.8 ? 0.05 : 0.6;
-  const bool steps = random.chance(0.2);  // few different values: ties
+  const bool steps = random.chance(0.2) && !tame;  // few different values: ties
   const double scale = std::exp2(static_cast<double>(tame ? 0 : random.between(-2, 3)));
   for (std::int64_t i = 0; i < type.size(); ++i) {
     const bool special = random.chance(specials);

@@ -99,7 +99,8 @@ std::string wrong(const Outcome& found, const Case::Expected& expected);
 /// "", or how two outcomes differ in their bits.
 std::string wrong(const Outcome& found, const Outcome& expected);
 
-// properties_text.cpp, properties_passes.cpp, properties_execution.cpp, properties_transforms.cpp, properties_tangent.cpp
+// properties_text.cpp, properties_passes.cpp, properties_execution.cpp, properties_transforms.cpp,
+// properties_tangent.cpp
 std::string check_verifier(Case& c);
 std::string check_text(Case& c);
 std::string check_program_text(Case& c);
