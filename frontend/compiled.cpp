@@ -9,6 +9,7 @@
 #include "base/message_ids.h"
 #include "frontend/trace_stack.h"
 #include "ir/printer.h"
+#include "passes/fuse/fuse.h"
 #include "passes/pipeline.h"
 
 namespace burin {
@@ -107,22 +108,7 @@ std::string Compiled::explain_fusion() const {
   options.excess_precision = f.options().excess_precision;
   options.memory_budget = f.options().memory_budget;
   options.donated = f.options().donated;
-  const ir::Function fused = passes::run_function_passes(f.traced(), f.target(), options);
-  std::string text;
-  fused.for_each_op([&](ir::OpId op) {
-    const std::string where = to_string(fused.location(op));
-    const std::string suffix = where.empty() ? "" : "  // " + where;
-    if (fused.kind(op) != ir::Op::fusion) {
-      text += fmt::format("{}: alone{}\n", name(fused.kind(op)), suffix);
-      return;
-    }
-    const ir::attrs::fusion a = fused.attrs<ir::Op::fusion>(op);
-    text += fmt::format("{} kernel{}\n", a.kind, suffix);
-    a.body->for_each_op([&](ir::OpId inner) {
-      text += fmt::format("  {} {}\n", name(a.body->kind(inner)), to_string(a.body->location(inner)));
-    });
-  });
-  return text;
+  return passes::explain_fusion(passes::run_function_passes(f.traced(), f.target(), options));
 }
 
 }  // namespace burin
