@@ -4,6 +4,7 @@
 
 #include "ir/builder.h"
 #include "passes/pipeline.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/transforms.h"
 
 namespace burin::passes {
@@ -13,15 +14,18 @@ using namespace ir;
 
 const Type row_type{f32, {8, 64}};
 
+// The lengths below, or a tenth of them under a sanitizer, which would take the minutes itself.
+constexpr int length(int n) { return test::sanitized ? n / 10 : n; }
+
 Program compile(const Function& f) { return build_program(f, Target{}, {}); }
 
 TEST(LongPrograms, AnElementwiseChainIsFewKernels) {
   Builder b("main");
   const ValueId x = b.add_arg(row_type, "x");
   ValueId y = x;
-  for (int i = 0; i < 50'000; ++i) y = b.add(b.sin(y), x);
+  for (int i = 0; i < length(50'000); ++i) y = b.add(b.sin(y), x);
   const Program program = compile(b.finish({y}));
-  EXPECT_LT(program.steps.size(), 50'000 / 16);
+  EXPECT_LT(program.steps.size(), std::size_t{length(50'000) / 16});
   EXPECT_LT(program.kernels.size(), 10);
 }
 
@@ -36,7 +40,7 @@ TEST(LongPrograms, ATowerOfLayers) {
   Builder b("main");
   ValueId x = b.add_arg(row_type, "x");
   const ValueId w = b.add_arg({f32, {64, 64}}, "w");
-  const int layers = 12'000;
+  const int layers = length(12'000);
   for (int i = 0; i < layers; ++i) x = layer(b, x, w);
   const Program program = compile(b.finish({x}));
   EXPECT_EQ(program.steps.size(), 2u * layers);
@@ -47,10 +51,10 @@ TEST(LongPrograms, TheGradientOfATower) {
   Builder b("main");
   ValueId x = b.add_arg(row_type, "x");
   const ValueId w = b.add_arg({f32, {64, 64}}, "w");
-  const int layers = 3'000;
+  const int layers = length(3'000);
   for (int i = 0; i < layers; ++i) x = layer(b, x, w);
   const Function gradient = test::gradient(b.finish({b.reduce(Op::reduce_sum, x, {0, 1})}), {false, true});
-  EXPECT_GT(gradient.num_ops(), 60'000u);
+  EXPECT_GT(gradient.num_ops(), std::size_t{length(60'000)});
   const Program program = compile(gradient);
   EXPECT_LE(program.steps.size(), 7u * layers);
   EXPECT_LT(program.kernels.size(), 40);
@@ -60,12 +64,12 @@ TEST(LongPrograms, ManyReductionsOfOneArray) {
   Builder b("main");
   const ValueId x = b.add_arg(row_type, "x");
   std::vector<ValueId> results;
-  for (int i = 0; i < 25'000; ++i) {
+  for (int i = 0; i < length(25'000); ++i) {
     const ValueId factor = b.full(row_type, i + 1.0);
     results.push_back(b.reduce(Op::reduce_max, b.mul(x, factor), {1}));
   }
   const Program program = compile(b.finish(results));
-  EXPECT_LT(program.steps.size(), 25'000 / 16);
+  EXPECT_LT(program.steps.size(), std::size_t{length(25'000) / 16});
 }
 
 }  // namespace
