@@ -5,6 +5,7 @@
 #include <llvm/IR/OptBisect.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/VirtualFileSystem.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -37,6 +38,9 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const ir::Target& targe
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    // Every PassBuilder takes this static object; the thread sanitizer sees the order of call_once, not that of its guard
+    // inside LLVM's library.
+    (void)llvm::vfs::getRealFileSystem();
   });
   const llvm::Triple triple("x86_64-unknown-linux-gnu");
   std::string problem;
