@@ -153,7 +153,9 @@ class Machine final : public CompiledFunction {
   Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
     program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
+    const auto start = std::chrono::steady_clock::now();
     executable_ = make_executable(*program_, target_, options_.num_threads);
+    if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     aliases_ = program_->aliases;
     in_place_ = outputs_written_after_checks(*program_);
   }

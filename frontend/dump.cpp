@@ -54,7 +54,7 @@ void Dump::write(const std::string& name, const std::string& text) {
 
 std::function<void(const passes::Options::Event&)> Dump::observer() {
   return [this](const passes::Options::Event& event) {
-    timings_ += fmt::format("{:>10.3f} ms  {}\n", event.seconds * 1e3, event.pass);
+    timed(event.pass, event.seconds);
     if (!event.function) return;
     const std::string text = print(*event.function, {.locations = true});
     write(fmt::format("{:02}_{}.ir", stage_++, event.pass), text == before_ ? "(unchanged)\n" : text);
@@ -62,6 +62,8 @@ std::function<void(const passes::Options::Event&)> Dump::observer() {
     before_ = text;
   };
 }
+
+void Dump::timed(std::string_view what, double seconds) { timings_ += fmt::format("{:>10.3f} ms  {}\n", seconds * 1e3, what); }
 
 void Dump::finish(const CompiledFunction& compiled) {
   write("timings.txt", timings_);

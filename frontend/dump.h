@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/compile.h"
@@ -20,6 +21,8 @@ class Dump {
   static std::unique_ptr<Dump> start(const ir::Function& traced);
   /// An observer for the passes; valid as long as this.
   std::function<void(const passes::Options::Event&)> observer();
+  /// A line of timings.txt.
+  void timed(std::string_view what, double seconds);
   void finish(const CompiledFunction& compiled);
 
  private:
