@@ -292,11 +292,7 @@ void InnerTrace::finish_checkpoint() {
 void InnerTrace::finish_body() {
   State& s = *state_;
   for (const Tensor& t : s.trace->captures())
-    if (t.traced()) {
-      const Node& node = *Access::node(t);
-      const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-      fail_at(where_text(s.where), Msg::custom_rule_captures, s.name, name, place_text(node.made_at));
-    }
+    if (t.traced()) fail_at(where_text(s.where), Msg::custom_rule_captures, s.name, traced_text(*Access::node(t)));
   // A missing cotangent (of an integer argument) is none of the body's results.
   std::vector<ir::ValueId> all;
   s.missing.clear();

@@ -31,10 +31,7 @@ void store_inline(Node& node) {
 // Concrete elements of a tensor, or an error that says what to do instead.
 const Node& concrete_node(const Tensor& t, const Tensor::Where& where) {
   const Node& node = detail::used_node(t, where);
-  if (node.kind == Node::Kind::traced) {
-    const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-    fail_at(detail::where_text(where), Msg::traced_value_read, name, detail::place_text(node.made_at));
-  }
+  if (node.kind == Node::Kind::traced) fail_at(detail::where_text(where), Msg::traced_value_read, detail::traced_text(node));
   if (node.kind == Node::Kind::abstract)
     fail_at(detail::where_text(where), Msg::abstract_value_read, to_string(node.type));
   return node;
@@ -43,6 +40,12 @@ const Node& concrete_node(const Tensor& t, const Tensor::Where& where) {
 }  // namespace
 
 namespace detail {
+
+std::string traced_text(const Node& node) {
+  std::string text = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
+  if (node.made_at.line() != 0) text += ", made at " + place_text(node.made_at);  // an argument is made at no line
+  return text;
+}
 
 const Node& used_node(const Tensor& t, const std::source_location& where) {
   const auto& node = Access::node(t);

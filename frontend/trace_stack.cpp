@@ -76,10 +76,7 @@ ir::ValueId Trace::resolve(const Tensor& t, const std::source_location& where) {
       return builder_.constant(number_literal(node, node.type.dtype, where));
     case Node::Kind::traced:
       if (node.trace == id_) return node.value;
-      if (!trace_is_open(node.trace)) {
-        const std::string name = node.note.empty() ? to_string(node.type) : node.note + ", " + to_string(node.type);
-        fail_at(where_text(where), Msg::trace_ended, name, place_text(node.made_at));
-      }
+      if (!trace_is_open(node.trace)) fail_at(where_text(where), Msg::trace_ended, traced_text(node));
       return capture(t);
     default: return capture(t);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <string>
 
 #include <burin/ops.h>
 
@@ -125,11 +126,18 @@ Tensor dot_general(const Operand& a, const Operand& b, const IntList& a_contract
 
 namespace {
 
-[[noreturn]] void bad_equation(std::string_view equation, const char* why) {
+[[noreturn]] void bad_equation(std::string_view equation, std::string_view why) {
   fail_at(detail::where_text({}), Msg::einsum_equation, equation, why);
 }
 
 bool has(std::string_view labels, char c) { return labels.find(c) != std::string_view::npos; }
+
+// einsum takes one or two operands: more are a chain of calls, whose order is the user's to choose.
+void check_operands(std::string_view equation, std::size_t arrow, std::ptrdiff_t given) {
+  const std::ptrdiff_t named = 1 + std::count(equation.begin(), equation.begin() + static_cast<std::ptrdiff_t>(arrow), ',');
+  if (named > 2) bad_equation(equation, "it names " + std::to_string(named) + " operands, at most two are possible: call einsum twice");
+  if (named > given) bad_equation(equation, "it names " + std::to_string(named) + " operands, found " + std::to_string(given));
+}
 
 // Letters of one side, checked against the operand.
 std::string labels_of(std::string_view equation, std::string_view part, const Tensor* operand) {
@@ -140,7 +148,11 @@ std::string labels_of(std::string_view equation, std::string_view part, const Te
     if (has(labels, c)) bad_equation(equation, "a label occurs twice on one side");
     labels += c;
   }
-  if (operand && labels.size() != operand->shape().rank()) bad_equation(equation, "an operand has another rank");
+  if (operand && labels.size() != operand->shape().rank()) {
+    const auto counted = [](std::size_t n, const char* one, const char* many) { return std::to_string(n) + (n == 1 ? one : many); };
+    bad_equation(equation, "`" + labels + "` has " + counted(labels.size(), " label", " labels") + ", its operand " + type_text(*operand) +
+                               " has " + counted(operand->shape().rank(), " axis", " axes"));
+  }
   return labels;
 }
 
@@ -170,6 +182,7 @@ Tensor einsum(std::string_view equation, const Operand& a) {
   OpScope scope("einsum", a.where);
   const std::size_t arrow = equation.find("->");
   if (arrow == std::string_view::npos) bad_equation(equation, "there is no ->");
+  check_operands(equation, arrow, 1);
   std::string labels = labels_of(equation, equation.substr(0, arrow), &a.tensor);
   const std::string wanted = labels_of(equation, equation.substr(arrow + 2), nullptr);
   const Tensor summed = drop(a.tensor, labels, wanted);
@@ -181,6 +194,7 @@ Tensor einsum(std::string_view equation, const Operand& a, const Operand& b) {
   const std::size_t arrow = equation.find("->"), comma = equation.find(',');
   if (arrow == std::string_view::npos) bad_equation(equation, "there is no ->");
   if (comma == std::string_view::npos || comma > arrow) bad_equation(equation, "two operands need a comma");
+  check_operands(equation, arrow, 2);
   std::string la = labels_of(equation, equation.substr(0, comma), &a.tensor);
   std::string lb = labels_of(equation, equation.substr(comma + 1, arrow - comma - 1), &b.tensor);
   const std::string wanted = labels_of(equation, equation.substr(arrow + 2), nullptr);

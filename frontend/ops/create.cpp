@@ -82,6 +82,7 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dt
 
 Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::source_location where) {
   OpScope scope(where);
+  if (n < 0) fail_at(detail::where_text(where), Msg::negative_count, "linspace", "elements", n);
   ir::Literal all(ir::Type{dtype, Shape{n}});
   for (std::int64_t i = 0; i < n; ++i) {
     const double share = n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0;
@@ -92,12 +93,14 @@ Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::sou
 
 Tensor eye(std::int64_t n, DType dtype, std::source_location where) {
   OpScope scope("eye", where);
+  if (n < 0) fail_at(detail::where_text(where), Msg::negative_count, "eye", "rows", n);
   const Tensor row = iota({n, n}, 0, i32, where), column = iota({n, n}, 1, i32, where);
   return scope.done(astype({row == column, where}, dtype));
 }
 
 Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype) {
   OpScope scope("one_hot", ids.where);
+  if (classes < 0) fail_at(detail::where_text(ids.where), Msg::negative_count, "one_hot", "classes", classes);
   Shape shape = ids.tensor.shape();
   shape.push_back(classes);
   const auto axis = static_cast<std::int64_t>(shape.rank()) - 1;

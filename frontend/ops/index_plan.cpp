@@ -91,7 +91,7 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
     any_tensor |= i.kind == Kind::tensor;
   }
   if (ellipses > 1) fail_at(where_text({}), Msg::two_ellipses);
-  if (used > rank) fail_at(where_text({}), Msg::too_many_indices, used, described(x), rank);
+  if (used > rank) fail_at(where_text({}), Msg::too_many_indices, used, described(x), rank == 1 ? "1 axis" : std::to_string(rank) + " axes");
   Plan plan;
   plan.start.assign(rank, 0);
   plan.limit = extents(x.shape());

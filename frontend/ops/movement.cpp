@@ -90,8 +90,12 @@ Tensor transpose(const Operand& x, const IntList& permutation) {
     axes.push_back(static_cast<std::int64_t>(normal_axis("transpose", axis, rank, x.tensor)));
   Ints sorted = axes;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted != counting(rank))
-    fail_at(detail::where_text({}), Msg::not_a_permutation, axes.size(), detail::type_text(x.tensor), rank);
+  if (sorted != counting(rank)) {
+    std::string joined;
+    for (std::int64_t axis : permutation) joined += (joined.empty() ? "" : ",") + std::to_string(axis);
+    fail_at(detail::where_text({}), Msg::not_a_permutation, "[" + joined + "]", detail::type_text(x.tensor),
+            rank == 1 ? "1 axis" : std::to_string(rank) + " axes");
+  }
   return scope.done(permute(x.tensor, axes));
 }
 

@@ -75,10 +75,13 @@ TEST(Messages, OfTracedValues) {
   EXPECT_MESSAGE(jit(branches)(v),
                  "a traced value (f32[], made at messages_test.cpp:74) has no elements while tracing: use `where` instead of "
                  "`if`, return it from the traced function, or pass it as a C++ number to make it static");
+  EXPECT_MESSAGE(jit([](Tensor a) { return a * float(a); })(zeros({})),
+                 "a traced value (arg0, f32[]) has no elements while tracing: use `where` instead of "
+                 "`if`, return it from the traced function, or pass it as a C++ number to make it static");
   Tensor leaked;
   (void)jit([&](Tensor a) { return leaked = a * 2, a; })(v);
   EXPECT_MESSAGE(leaked + 1,
-                 "a traced value (f32[3], made at messages_test.cpp:79) is used after its trace ended: return it from the "
+                 "a traced value (f32[3], made at messages_test.cpp:82) is used after its trace ended: return it from the "
                  "traced function instead of keeping it");
 }
 
@@ -92,11 +95,19 @@ TEST(Messages, OfShapes) {
                  "matmul: batch axes of f32[2,3,4] and f32[5,4,2] do not broadcast: 2 and 5");
   EXPECT_MESSAGE(matmul(Tensor(1.0), v), "matmul: expected at least one axis on both sides, found f32[] and f32[3]");
   EXPECT_MESSAGE(einsum("ij,jk", m, m), "einsum: `ij,jk`: there is no ->");
+  EXPECT_MESSAGE(einsum("ij,jk,kl->il", m, m), "einsum: `ij,jk,kl->il`: it names 3 operands, at most two are possible: call einsum twice");
+  EXPECT_MESSAGE(einsum("ij,jk->ik", m), "einsum: `ij,jk->ik`: it names 2 operands, found 1");
+  EXPECT_MESSAGE(einsum("ij,jk->ik", m, v), "einsum: `ij,jk->ik`: `jk` has 2 labels, its operand f32[3] has 1 axis");
+  EXPECT_MESSAGE(einsum("i->i", x), "einsum: `i->i`: `i` has 1 label, its operand f32[2,3,4] has 3 axes");
   EXPECT_MESSAGE(einsum("ij,jk->ik", m, m),
                  "einsum: `ij,jk->ik`: label j: its axis of f32[3,4] is 4, that of f32[3,4] is 3");
   EXPECT_MESSAGE(m.reshape({-1, -1}), "reshape: [-1,-1] has more than one extent that is left open, or a negative one");
   EXPECT_MESSAGE(m.reshape({5, -1}), "reshape: f32[3,4] has 12 elements, which do not fit [5,-1]");
-  EXPECT_MESSAGE(m.transpose({0}), "transpose: 1 axes that are no permutation of those of f32[3,4], which has 2");
+  EXPECT_MESSAGE(m.transpose({0}), "transpose: [0] is no permutation of the axes of f32[3,4], which has 2 axes");
+  EXPECT_MESSAGE(m.transpose({0, -2}), "transpose: [0,-2] is no permutation of the axes of f32[3,4], which has 2 axes");
+  EXPECT_MESSAGE(eye(-1), "eye: expected a number of rows >= 0, found -1");
+  EXPECT_MESSAGE(one_hot(arange(3), -1), "one_hot: expected a number of classes >= 0, found -1");
+  EXPECT_MESSAGE(linspace(0, 1, -2), "linspace: expected a number of elements >= 0, found -2");
   EXPECT_MESSAGE(tril(v), "tril: expected at least two axes, found f32[3]");
   EXPECT_MESSAGE(m.squeeze(0), "squeeze: axis 0 of f32[3,4] has extent 3, not 1");
   EXPECT_MESSAGE(broadcast_to(m, {3, 5}), "broadcast_to: f32[3,4] does not broadcast to [3,5]");
@@ -111,8 +122,9 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE(ones({16, 64})[first(17)], "slice: stop 17 is past axis 0 of f32[16,64]");
   EXPECT_MESSAGE(v[slice(5, std::nullopt)], "slice: start 5 is past axis 0 of f32[3]");
   EXPECT_MESSAGE(v[slice(0, 2, 0)], "slice: the step for axis 0 of f32[3] is 0");
-  EXPECT_MESSAGE(v[3], "index 3 is out of range for axis 0 of f32[3]");
-  EXPECT_MESSAGE((v[{0, 0}]), "2 indices for f32[3], which has 1 axes");
+  EXPECT_MESSAGE(v[3], "index: 3 is out of range for axis 0 of f32[3]");
+  EXPECT_MESSAGE((v[{0, 0}]), "index: 2 indices for f32[3], which has 1 axis");
+  EXPECT_MESSAGE(zeros({})[0], "index: 1 indices for f32[], which has 0 axes");
   EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "more than one ellipsis in an index");
   EXPECT_MESSAGE(v[v > 0],
                  "index: a mask, bool[3], is no index, as the shape would depend on its elements: use `where`");
@@ -134,6 +146,8 @@ TEST(Messages, OfLayersAndOptimisers) {
   EXPECT_MESSAGE(nn::attention(x, m, m), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [3,4], v [3,4]");
   EXPECT_MESSAGE(nn::attention(x, x, ones({5, 3, 4})), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [2,3,4], v [5,3,4]");
   EXPECT_MESSAGE(nn::attention(x, ones({2, 3, 5}), x), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [2,3,5], v [2,3,4]");
+  EXPECT_MESSAGE(nn::cross_entropy(m, tensor({1, 2})), "cross_entropy: expected targets of shape [3], one class for each row of the logits [3,4], found [2]");
+  EXPECT_MESSAGE(nn::cross_entropy(v, tensor({{1}, {2}})), "cross_entropy: expected targets of shape [], one class for each row of the logits [3], found [2,1]");
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, 1.0), "dropout: expected a share in [0, 1), found 1");
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, nan), "dropout: expected a share in [0, 1), found nan");
   EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, 10, 10), "warmup_cosine: expected 0 <= warmup < total, found 10 and 10");
@@ -230,7 +244,7 @@ TEST(Messages, OfCustomDerivatives) {
     return custom_vjp([&](Tensor b) { return b * a; }, [](Tensor b) { return std::pair{b, b}; }, [](Tensor, Tensor ct) { return ct; })(a).sum();
   };
   EXPECT_MESSAGE(grad(captures)(v),
-                 "custom_vjp: the function captures a traced value (arg0, f32[3], made at an unknown line): pass it as an "
+                 "custom_vjp: the function captures a traced value (arg0, f32[3]): pass it as an "
                  "argument, else its derivative would be lost");
   const auto narrow = custom_vjp(twice, forward, [](Tensor, Tensor ct) { return ct[0]; });
   EXPECT_MESSAGE(narrow(v), "custom_vjp: backward: `arg0` must be like f32[3], found f32[]");
@@ -269,6 +283,7 @@ TEST(Messages, OfDonatedArguments) {
   const std::string gone = "jit: argument leaf `position_embedding`, f32[16,4], was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it";
   EXPECT_MESSAGE_HERE(step(p), gone);
   EXPECT_MESSAGE_HERE(jit([](Params q) { return q; })(p), gone);
+  EXPECT_EQ(to_string(p.position_embedding), "donated to the function jitted at " + jitted_at + ": f32[16,4]");
   EXPECT_MESSAGE_HERE(p.position_embedding + 1, "a tensor, f32[16,4], is used that was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it");
   setenv("BURIN_BACKEND", before.c_str(), 1);
 }
