@@ -49,6 +49,21 @@ std::string place_text(const ir::Program& program, const ir::PlannedValue& value
 
 }  // namespace
 
+namespace {
+
+// The steps of a phase, which stand in a row: "step 2" or "steps 2 to 4".
+std::string steps_of(const ir::Program& program, std::uint32_t phase) {
+  std::size_t first = program.steps.size(), last = 0;
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    if (program.steps[i].phase != phase) continue;
+    first = std::min(first, i);
+    last = i;
+  }
+  return first >= last ? fmt::format("step {}", last) : fmt::format("steps {} to {}", first, last);
+}
+
+}  // namespace
+
 std::string memory_text(const ir::Program& program, const CallMemory* call) {
   std::int64_t results = 0, scratch = 0;
   for (std::size_t i = 0; i < program.outputs.size(); ++i)
@@ -63,7 +78,8 @@ std::string memory_text(const ir::Program& program, const CallMemory* call) {
   else
     text = fmt::format("arena {} bytes, results {} bytes, scratch {} bytes a thread\n", program.arena_bytes, results, scratch);
   if (most > 0)
-    text += fmt::format("the arena is fullest in phase {}: {} bytes, of the values marked *\n", fullest, most);
+    text += fmt::format("the arena is fullest in phase {} ({}): {} bytes, of the values marked *\n",
+                        fullest, steps_of(program, fullest), most);
   std::size_t width = 5;
   for (const ir::PlannedValue& value : program.plan) width = std::max(width, place_text(program, value).size());
   text += fmt::format("{:>14}  {:>11}  {:{}}  value\n", "bytes", "steps", "place", width);

@@ -26,7 +26,7 @@ struct CommandLine {
   std::string path = "-", target, passes, against;
   opt::Request request;
   std::string inputs = "random";
-  bool time_passes = false, check = false, bisect = false;
+  bool time_passes = false, check = false, bisect = false, no_excess_precision = false;
   std::uint64_t seed = 1;
 };
 
@@ -59,11 +59,12 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_flag("--pipeline", request.pipeline, "run the whole pipeline, up to what --emit shows")->excludes(passes);
   app.add_option("--emit", request.emit,
                  "what to print: " + list(artefacts) +
-                     "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory")
+                     "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory; llvm is after "
+                     "LLVM's optimisation, what asm is made of")
       ->check(CLI::IsMember(artefacts));
   app.add_flag("--explain-fusion", request.explain_fusion,
                "print which op is in which kernel, and why one stands alone");
-  app.add_flag("--time-passes", line.time_passes, "print the seconds of each pass to stderr");
+  app.add_flag("--time-passes", line.time_passes, "print the milliseconds of each pass, and of code generation, to stderr");
   app.add_option("--target", line.target,
                  "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
   app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass");
@@ -87,11 +88,12 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("--seed", line.seed, "of the data of --check")
       ->check(tools::whole_number(0, INT64_MAX))
       ->capture_default_str();
-  app.add_flag("!--no-excess-precision", request.excess_precision, "round 16-bit floats after every op");
+  app.add_flag("--no-excess-precision", line.no_excess_precision, "round 16-bit floats after every op");
   app.add_flag("--full-constants", request.full_constants, "print constants of any size, so that the text parses");
   app.add_flag("--locations", request.locations, "print where each op comes from");
   app.parse(argc, argv);
   if (passes->count() > 0) split_passes(line);
+  request.excess_precision = !line.no_excess_precision;
   request.target = target_of(line.target);
 }
 

@@ -122,8 +122,14 @@ std::string text_of(const tools::Unit& unit, const Request& request) {
     if (request.full_constants) options.max_elements = -1;
     return print(*unit.function, options);
   }
-  if (request.emit == "llvm") return burin::detail::program_llvm(*unit.program, request.target);
-  if (request.emit == "asm") return burin::detail::program_assembly(*unit.program, request.target);
+  if (request.emit == "llvm" || request.emit == "asm") {
+    const auto start = std::chrono::steady_clock::now();
+    const std::string text = request.emit == "llvm" ? burin::detail::program_llvm(*unit.program, request.target)
+                                                    : burin::detail::program_assembly(*unit.program, request.target);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (request.observer) request.observer({"codegen", nullptr, &*unit.program, true, seconds});
+    return text;
+  }
   if (request.emit == "memory") return burin::detail::memory_text(*unit.program);
   return print(*unit.program);
 }
