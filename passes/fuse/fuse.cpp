@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "ir/builder.h"
 #include "passes/fuse/clusters.h"
-#include "passes/lower/matmul_plan.h"
+#include "passes/lower/fusion_check.h"
 #include "passes/lower/nest.h"
 #include "passes/lower/rows_plan.h"
 
@@ -210,86 +210,7 @@ class Fuser {
     if (f_.type(v).size() != f_.type(dot).size()) return false;
     std::vector<ValueId> args, results;
     const Function body = c_.body({cluster}, {v}, "matmul", &args, &results);
-    return epilogue_is_aligned(body);
-  }
-
-  /// A value's way from the anchor as the list of its moves, and the extents that it is made of in the order of memory: axes of
-  /// the anchor, or parts of one.
-  struct Way {
-    std::vector<Ints> moves;
-    Ints parts;
-  };
-
-  // The parts of each axis of `shape`, outermost first; nothing when an axis ends within a part that it cannot split off: its index
-  // would have to be divided at run time, and nobody could tell that two places to store to differ.
-  static std::optional<std::vector<Ints>> parts_by_axis(Ints parts, const Shape& shape) {
-    std::vector<Ints> result(shape.rank());
-    for (std::size_t axis = shape.rank(); axis-- > 0;)
-      for (std::int64_t left = shape[axis]; left != 1;) {
-        if (parts.empty() || left == 0) return {};
-        std::int64_t& part = parts.back();
-        if (left % part == 0) {
-          result[axis].insert(result[axis].begin(), part);
-          left /= part;
-          parts.pop_back();
-        } else if (part % left == 0) {
-          result[axis].insert(result[axis].begin(), left);
-          part /= left;
-          left = 1;
-        } else {
-          return {};
-        }
-      }
-    return result;
-  }
-
-  // Positions of all values made of the anchor agree: elementwise ops meet values moved the same way.
-  static bool epilogue_is_aligned(const Function& body) {
-    std::vector<std::optional<Way>> way(body.num_values());
-    bool good = true;
-    OpId anchor;
-    body.for_each_op([&](OpId op) {
-      const ValueId v = body.result(op);
-      const Op kind = body.kind(op);
-      const Shape& shape = body.type(v).shape;
-      if (kind == Op::dot_general || kind == Op::scatter) {
-        anchor = op;
-        for (ValueId operand : body.operands(op)) good = good && !way[operand.index];
-        way[v.index].emplace();
-        for (std::int64_t extent : shape)
-          if (extent != 1) way[v.index]->parts.push_back(extent);
-        return;
-      }
-      std::optional<Way> mine;
-      for (ValueId operand : body.operands(op)) {
-        const auto& w = way[operand.index];
-        if (!w) continue;
-        if (mine && mine->moves != w->moves) good = false;
-        mine = w;
-      }
-      if (!mine) return;
-      const Family family = family_of(kind);
-      if (kind == Op::transpose) {
-        good = good && body.kind(anchor) != Op::scatter;  // its lowering goes over the result in the order of memory
-        const Ints permutation = body.attrs<Op::transpose>(op).permutation;
-        mine->moves.push_back(permutation);
-        const auto by_axis = parts_by_axis(mine->parts, body.type(body.operand(op, 0)).shape);
-        good = good && by_axis.has_value();
-        mine->parts.clear();
-        for (std::int64_t axis : permutation)
-          if (by_axis)
-            for (std::int64_t part : (*by_axis)[static_cast<std::size_t>(axis)]) mine->parts.push_back(part);
-      } else if (kind == Op::reshape) {
-        Ints move(shape.begin(), shape.end());
-        move.push_back(-1);  // tells a reshape from a permutation
-        mine->moves.push_back(move);
-      } else if (family != Family::elementwise && family != Family::compare) {
-        good = false;
-      }
-      way[v.index] = mine;
-    });
-    for (ValueId result : body.results()) good = good && way[result.index].has_value();
-    return good;
+    return lower::epilogue_is_aligned(body);
   }
 
   void place_values() {

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "ir/builder.h"
+#include "passes/lower/fusion_check.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/work.h"
 
@@ -272,6 +273,7 @@ bool writes(const Buffer& buffer) { return buffer.space == Space::out || buffer.
 }  // namespace
 
 Program lower_program(const Function& fused, const Target& target, const std::vector<bool>& donated) {
+  lower::check_fusions(fused);
   return ProgramBuilder(fused, target, donated).run();
 }
 

@@ -183,7 +183,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
       });
       for (std::size_t i = 0; i < results.size(); ++i) {
         const ValueId v = body.results()[i];
-        if (v == value && !own_sums) continue;
+        if (results[i] == sums) continue;
         // A reshaped result has other axes; the place in memory is the same.
         const Index mine = body.type(v).shape == type.shape ? index : Index::of_flat(body.type(v).shape, flat);
         emitter.store(results[i], mine, emitter.emit(v, mine));
