@@ -28,7 +28,4 @@ std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::
 /// The relocatable object, for the test of undefined symbols.
 std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
 
-/// LLVM's version, part of cache keys.
-std::string backend_version();
-
 }  // namespace burin::codegen

@@ -118,6 +118,4 @@ std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Ta
   return compile_to_object(kernels, target, nullptr);
 }
 
-std::string backend_version() { return "LLVM " LLVM_VERSION_STRING; }
-
 }  // namespace burin::codegen

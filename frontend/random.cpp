@@ -175,7 +175,7 @@ Key element(const Keys& keys, std::int64_t i, const std::source_location& where)
 
 }  // namespace
 
-Key Keys::operator[](std::int64_t i) const { return element(*this, i, {}); }
+Key Keys::operator[](const Number& i) const { return element(*this, i.value, i.where); }
 
 namespace random {
 

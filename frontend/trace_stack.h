@@ -39,7 +39,6 @@ class Trace {
   /// Ends tracing: takes the trace off the stack. Arguments: the declared ones, then captures().
   ir::Function finish(std::vector<ir::ValueId> results);
   const std::vector<Tensor>& captures() const { return captures_; }
-  std::size_t num_declared() const { return num_declared_; }
 
  private:
   ir::ValueId capture(const Tensor& t);

@@ -94,7 +94,6 @@ Function run_function_passes(const Function& f, const Target&, const Options& op
     if (options.verify) check_valid(next, pass.info.name.data());
     if (options.observer) options.observer({pass.info.name, &next, nullptr, !same_program(now, next), seconds});
     now = std::move(next);
-    if (options.stop_after == pass.info.name) break;
   }
   return now;
 }
@@ -111,7 +110,6 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
     // Before, values have no bytes yet.
     if (options.verify && pass.name == "plan_memory") check_valid(program, pass.name.data());
     if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
-    if (options.stop_after == pass.name && pass.name != "lower" && pass.name != "schedule") break;
   }
   return program;
 }

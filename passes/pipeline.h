@@ -17,7 +17,6 @@ struct Options {
   std::int64_t memory_budget = -1;         // bytes; -1: no limit; no pass reads it yet
   std::vector<bool> donated;               // by argument: its memory may be reused
   std::vector<std::string> disabled;       // passes left out by name
-  std::string stop_after;                  // the last pass that runs; "" is all
   bool verify = false;                     // after every pass
   /// Called after each pass with its name, its output as text on demand, whether it changed anything, and its seconds.
   struct Event {

@@ -1,5 +1,5 @@
 /* What generated code and the runtime know of each other: the only symbols, besides memcpy, memset and memmove, that a
-   generated object may leave undefined. C, so that saved steps can be called from anything. */
+   generated object may leave undefined. C, so that no compiler's name mangling enters. */
 #pragma once
 #include <stdint.h>
 

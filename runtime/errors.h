@@ -1,4 +1,4 @@
-// Every message that a user of the runtime may see.
+// Throws the messages that a user of the runtime may see; their texts are in base/messages.def.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -38,7 +38,7 @@ enum class Mode : std::uint8_t { error, strict, clip, fill };
 /// One index. An integer removes its axis (negative: from the end, out of range: an error); an integer tensor gathers.
 class Index {
  public:
-  enum class Kind : std::uint8_t { integer, range, tensor, new_axis, ellipsis };
+  enum class Kind : std::uint8_t { integer, range, tensor, new_axis, rest };
   using Where = std::source_location;
 
   template <class T>
@@ -47,7 +47,7 @@ class Index {
   Index(const Tensor& ids, Where at = Where::current()) : kind(Kind::tensor), where(at), tensor(ids) {}
   Index(const Slice& s, Where at = Where::current()) : kind(Kind::range), where(at), range(s) {}
   Index(All, Where at = Where::current()) : kind(Kind::range), where(at) {}
-  Index(Ellipsis, Where at = Where::current()) : kind(Kind::ellipsis), where(at) {}
+  Index(Ellipsis, Where at = Where::current()) : kind(Kind::rest), where(at) {}
   Index(NewAxis, Where at = Where::current()) : kind(Kind::new_axis), where(at) {}
 
   Kind kind;

@@ -104,8 +104,8 @@ class JitCall {
 
   /// Visits argument after argument.
   TreeVisitor& read(std::size_t argument);
-  /// The same argument as a static number, for messages.
-  bool find();             // true: compiled already
+  /// Whether it is compiled already; asked after all arguments were read.
+  bool find();
   void begin_trace(std::span<const bool> is_static_argument);
   TreeVisitor& bind(std::size_t argument);  // leaves become traced values
   TreeVisitor& result();

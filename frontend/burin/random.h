@@ -4,6 +4,8 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <source_location>
+#include <type_traits>
 #include <utility>
 
 #include <burin/tensor.h>
@@ -43,7 +45,15 @@ class Keys {
   Keys() = default;
   /// From a u32[n,2].
   explicit Keys(Tensor data) : data_(std::move(data)) {}
-  Key operator[](std::int64_t i) const;
+  /// A number that remembers the line it stands in, for messages.
+  struct Number {
+    template <class T>
+      requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
+    Number(T i, std::source_location at = std::source_location::current()) : value(static_cast<std::int64_t>(i)), where(at) {}
+    std::int64_t value;
+    std::source_location where;
+  };
+  Key operator[](const Number& i) const;
   std::int64_t size() const { return data_.shape()[0]; }
   const Tensor& data() const { return data_; }
 

@@ -86,8 +86,8 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
   std::size_t used = 0, ellipses = 0;
   bool any_tensor = false;
   for (const Index& i : indices) {
-    ellipses += i.kind == Kind::ellipsis;
-    used += i.kind != Kind::ellipsis && i.kind != Kind::new_axis;
+    ellipses += i.kind == Kind::rest;
+    used += i.kind != Kind::rest && i.kind != Kind::new_axis;
     any_tensor |= i.kind == Kind::tensor;
   }
   if (ellipses > 1) fail_at(where_text({}), Msg::two_ellipses);
@@ -101,7 +101,7 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
     for (; n > 0; --n) plan.axes.push_back({Plan::Axis::Kind::kept, axis++, 0});
   };
   for (const Index& i : indices) {
-    if (i.kind == Kind::ellipsis) {
+    if (i.kind == Kind::rest) {
       whole_axes(rank - used);
     } else if (i.kind == Kind::new_axis) {
       plan.axes.push_back({Plan::Axis::Kind::added, 0, 0});

@@ -33,7 +33,6 @@ class BatchContext {
   ValueId with_batch(std::size_t i);
   /// The type of one example, without the batch axis.
   const Type& example_type(std::size_t i) const { return source.type(source.operand(op, i)); }
-  const Type& example_result() const { return source.type(source.result(op)); }
   template <Op kind>
   attrs_of<kind> attrs() const {
     return source.attrs<kind>(op);

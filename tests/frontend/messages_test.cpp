@@ -123,6 +123,7 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE(v[slice(5, std::nullopt)], "slice: start 5 is past axis 0 of f32[3]");
   EXPECT_MESSAGE(v[slice(0, 2, 0)], "slice: the step for axis 0 of f32[3] is 0");
   EXPECT_MESSAGE(v[3], "index: 3 is out of range for axis 0 of f32[3]");
+  EXPECT_MESSAGE_HERE(random::split(random::key(0), 3)[5], "index: 5 is out of range for axis 0 of u32[3,2]");
   EXPECT_MESSAGE((v[{0, 0}]), "index: 2 indices for f32[3], which has 1 axis");
   EXPECT_MESSAGE(zeros({})[0], "index: 1 indices for f32[], which has 0 axes");
   EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "more than one ellipsis in an index");
