@@ -98,7 +98,10 @@ std::string Compiled::memory() const {
 std::int64_t Compiled::num_kernels() const { return static_cast<std::int64_t>(state_->compiled->program().kernels.size()); }
 std::int64_t Compiled::num_steps() const { return static_cast<std::int64_t>(state_->compiled->program().steps.size()); }
 std::int64_t Compiled::peak_bytes() const { return state_->compiled->memory().total(); }
-Profile Compiled::profile(int runs) const { return state_->compiled->profile(runs); }
+Profile Compiled::profile(int runs) const {
+  if (runs < 1) fail(Msg::profile_runs, runs);
+  return state_->compiled->profile(runs);
+}
 std::string Compiled::llvm() const { return state_->compiled->llvm(); }
 std::string Compiled::assembly() const { return state_->compiled->assembly(); }
 

@@ -308,6 +308,8 @@ TEST(Messages, OfTestingFunctions) {
 
 TEST(Messages, OfTheRuntime) {
   EXPECT_MESSAGE(zeros({std::int64_t{1} << 50}), "out of memory: no block of 4503599627370496 bytes (4294967296.0 MiB) is available");
+  const auto negated = jit([](Tensor x) { return -x; });
+  EXPECT_MESSAGE(negated.lower(zeros({2})).compile().profile(0), "profile: expected at least 1 run, found 0");
   EXPECT_MESSAGE(set_runtime({.num_threads = -3}), "num_threads: expected a number of threads from 1 to 512, found '-3'");
 }
 
