@@ -29,7 +29,7 @@ llvm::Value* add_pairs(llvm::IRBuilderBase& b, const ir::Target& target, llvm::V
                        llvm::Value* right) {
   auto* type = llvm::cast<llvm::FixedVectorType>(sum->getType());
   const unsigned width = type->getNumElements();
-  if (target.isa == ir::Isa::avx512_bf16 || target.isa == ir::Isa::amx) {
+  if (target.multiplies_bf16_pairs()) {
     const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
                                    : width == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
                                                 : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;

@@ -228,9 +228,7 @@ const ir::Program& CompiledFunction::program() const {
 Profile CompiledFunction::profile(int) const { fail(Msg::not_machine_code); }
 
 CallMemory CompiledFunction::working_memory() const {
-  std::int64_t scratch = 0;
-  for (const ir::Kernel& kernel : program().kernels) scratch = std::max(scratch, kernel.scratch_bytes());
-  return {.arena = program().arena_bytes, .scratch = scratch};
+  return {.arena = program().arena_bytes, .scratch = program().scratch_bytes()};
 }
 
 CallMemory CompiledFunction::memory() const {

@@ -47,10 +47,6 @@ std::string place_text(const ir::Program& program, const ir::PlannedValue& value
   return fmt::format("out{} = in{}", index, program.aliases[index]);
 }
 
-}  // namespace
-
-namespace {
-
 // The steps of a phase, which stand in a row: "step 2" or "steps 2 to 4".
 std::string steps_of(const ir::Program& program, std::uint32_t phase) {
   std::size_t first = program.steps.size(), last = 0;
@@ -65,18 +61,19 @@ std::string steps_of(const ir::Program& program, std::uint32_t phase) {
 }  // namespace
 
 std::string memory_text(const ir::Program& program, const CallMemory* call) {
-  std::int64_t results = 0, scratch = 0;
-  for (std::size_t i = 0; i < program.outputs.size(); ++i)
-    if (program.aliases[i] < 0) results += program.outputs[i].bytes();
-  for (const ir::Kernel& kernel : program.kernels) scratch = std::max(scratch, kernel.scratch_bytes());
   const auto [fullest, most] = fullest_phase(program);
 
   std::string text;
-  if (call)
+  if (call) {
     text = fmt::format("a call holds {} bytes besides its arguments: arena {}, scratch of {} thread{} {}, results {}\n", call->total(),
                        call->arena, call->threads, call->threads == 1 ? "" : "s", call->scratch, call->results);
-  else
-    text = fmt::format("arena {} bytes, results {} bytes, scratch {} bytes a thread\n", program.arena_bytes, results, scratch);
+  } else {
+    std::int64_t results = 0;
+    for (std::size_t i = 0; i < program.outputs.size(); ++i)
+      if (program.aliases[i] < 0) results += program.outputs[i].bytes();
+    text = fmt::format("arena {} bytes, results {} bytes, scratch {} bytes a thread\n", program.arena_bytes, results,
+                       program.scratch_bytes());
+  }
   if (most > 0)
     text += fmt::format("the arena is fullest in phase {} ({}): {} bytes, of the values marked *\n",
                         fullest, steps_of(program, fullest), most);

@@ -32,6 +32,8 @@ class Literal {
   DType dtype() const { return type_.dtype; }
   bool is_splat() const { return splat_; }
   bool valid() const { return data_ != nullptr; }
+  /// One stored element says it all: a splat, or a literal of one element.
+  bool stores_one_element() const { return splat_ || type_.size() == 1; }
 
   /// Expands a splat; after this data() and mutable_data() hold size() elements.
   void expand();

@@ -33,6 +33,17 @@ constexpr std::size_t size_of(DType d) {
   return sizes[static_cast<int>(d)];
 }
 
+/// The distance from 1 to the next larger number; 0 of integers and bools.
+constexpr double epsilon(DType d) {
+  switch (d) {
+    case DType::f64: return 0x1p-52;
+    case DType::f32: return 0x1p-23;
+    case DType::bf16: return 0x1p-7;
+    case DType::f16: return 0x1p-10;
+    default: return 0;
+  }
+}
+
 /// One integer of any type, so that braces may mix int, int64_t and size_t.
 struct Extent {
   std::int64_t value;

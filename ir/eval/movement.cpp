@@ -58,7 +58,7 @@ Literals moved(const Operands& in, Move&& move) {
   const Type& type = in.result_types[0];
   if (type.size() == 0) return {Literal(type)};
   const Literal& x = in[0];
-  if (x.is_splat() || x.type().size() == 1) return {Literal::splat(type.shape, Literal(Type{type.dtype, {}}, x.raw()))};
+  if (x.stores_one_element()) return {Literal::splat(type.shape, Literal(Type{type.dtype, {}}, x.raw()))};
   Literal result(type);
   with_bits(type.dtype, [&]<class T>(T) {
     auto out = array<T>(result);

@@ -48,6 +48,9 @@ struct Program {
   std::vector<Literal> constants;
   std::int64_t arena_bytes = 0;
   std::vector<PlannedValue> plan;
+
+  /// What one thread needs: the most that any kernel does.
+  std::int64_t scratch_bytes() const;
 };
 
 /// Kernels that share a name print under different ones; otherwise parse_program(print(p)) is p.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -6,6 +7,13 @@
 #include "ir/kernel/program.h"
 
 namespace burin::ir {
+
+std::int64_t Program::scratch_bytes() const {
+  std::int64_t most = 0;
+  for (const Kernel& kernel : kernels) most = std::max(most, kernel.scratch_bytes());
+  return most;
+}
+
 namespace {
 
 // Where each storage of a running program begins.

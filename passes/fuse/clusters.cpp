@@ -130,13 +130,12 @@ bool Clusters::reaches(ClusterId from, ClusterId target) {
     const ClusterId cluster = stack.back();
     stack.pop_back();
     if (seen.size() > max_walk) return true;
-    for (ValueId v : all[cluster.index].values) {
-      if (youngest_[v.index] < oldest) continue;
+    if (youngest_[all[cluster.index].values.front().index] < oldest) continue;  // raise keeps all of a cluster alike
+    for (ValueId v : all[cluster.index].values)
       for (ClusterId next : read_by(v)) {
         if (next == target) return true;
         if (seen.insert(next).second) stack.push_back(next);
       }
-    }
   }
   return false;
 }

@@ -32,9 +32,7 @@ bool only_moves(Op op) {
 }
 
 bool is_large_constant(const Function& f, OpId op) {
-  if (f.kind(op) != Op::constant) return false;
-  const auto value = f.attrs<Op::constant>(op).value;
-  return !value.is_splat() && value.type().size() != 1;
+  return f.kind(op) == Op::constant && !f.attrs<Op::constant>(op).value.stores_one_element();
 }
 
 class Fuser {
@@ -172,36 +170,6 @@ class Fuser {
         if (of_leaf.size() > max_readers) of_leaf.erase(of_leaf.begin());
       }
     }
-  }
-
-  bool bijective_from(ValueId v, ValueId dot) {
-    // Every use of the dot inside v's expression keeps elements apart: elementwise, reshape, transpose.
-    std::vector<ValueId> stack = {v};
-    std::set<ValueId> seen;
-    bool found = false;
-    while (!stack.empty()) {
-      const ValueId next = stack.back();
-      stack.pop_back();
-      if (next == dot) {
-        found = true;
-        continue;
-      }
-      if (!seen.insert(next).second || (next != v && c_.is_leaf(next))) continue;
-      if (f_.is_arg(next)) continue;
-      const OpId op = f_.def(next);
-      const Op kind = f_.kind(op);
-      const bool depends = depends_on(next, dot);
-      if (depends && family_of(kind) != Family::elementwise && family_of(kind) != Family::compare &&
-          kind != Op::reshape && kind != Op::transpose)
-        return false;
-      for (ValueId operand : f_.operands(op)) stack.push_back(operand);
-    }
-    return found;
-  }
-
-  bool depends_on(ValueId v, ValueId leaf) {
-    const auto& leaves = c_.leaves(v);
-    return v == leaf || std::binary_search(leaves.begin(), leaves.end(), leaf);
   }
 
   // Does v follow element by element from a value of the cluster, in one consistent place?

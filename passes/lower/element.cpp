@@ -126,7 +126,7 @@ ScalarId ElementEmitter::emit_op(OpId op, const Index& at) {
     case Op::dot_general: return emit_dot(op, at);
     case Op::constant: {
       const Literal value = body_.attrs<Op::constant>(op).value;
-      BURIN_CHECK(value.is_splat() || value.type().size() == 1, "a large constant inside a kernel");
+      BURIN_CHECK(value.stores_one_element(), "a large constant inside a kernel");
       return b_.constant(Literal(Type{value.dtype(), {}}, value.raw()));
     }
     case Op::iota: {

@@ -54,7 +54,7 @@ class BodyCheck {
       const Op kind = body_.kind(op);
       if (kind == Op::constant) {
         const Literal value = body_.attrs<Op::constant>(op).value;
-        if (!value.is_splat() && value.type().size() != 1)
+        if (!value.stores_one_element())
           refuse(op, fmt::format("it holds a constant {}, which must be an operand", to_string(value.type())));
       }
       const bool anchor = kind == Op::scatter && a_.kind == "scatter";

@@ -81,7 +81,7 @@ MatmulLoops initial_loops(const MatmulPlan& plan) {
 bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const MatmulLoops& loops, const Target& target) {
   const bool bf16_only = plan.compute == DType::f32 && body.type(plan.lhs).dtype == DType::bf16 &&
                          body.type(plan.rhs).dtype == DType::bf16;
-  return bf16_only && (target.isa == Isa::avx512_bf16 || target.isa == Isa::amx) && loops.inner(Dim::m) >= 8 &&
+  return bf16_only && target.multiplies_bf16_pairs() && loops.inner(Dim::m) >= 8 &&
          loops.inner(Dim::n) >= 8;
 }
 

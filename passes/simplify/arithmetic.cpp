@@ -34,7 +34,7 @@ std::optional<Literal> splat_of(const Function& f, ValueId v) {
     }
     if (f.kind(op) != Op::constant) return std::nullopt;
     const Literal value = f.attrs<Op::constant>(op).value;
-    if (!value.is_splat() && value.type().size() != 1) return std::nullopt;
+    if (!value.stores_one_element()) return std::nullopt;
     return Literal(Type{value.dtype(), {}}, value.raw());
   }
 }

@@ -34,21 +34,6 @@ std::int64_t ordered(const Literal& literal, std::int64_t i) {
   return negative ? -1 - magnitude : magnitude;
 }
 
-double epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::f32:
-      return 0x1p-23;
-    case DType::bf16:
-      return 0x1p-7;
-    case DType::f16:
-      return 0x1p-10;
-    default:
-      return 0;
-  }
-}
-
 void add_accuracy(const Function& f, Accuracy& total) {
   f.for_each_op([&](OpId op) {
     const Op kind = f.kind(op);

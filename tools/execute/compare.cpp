@@ -18,21 +18,6 @@ using namespace burin::ir;
 // 16-bit sums accumulate in f32: fewer of their roundings add up.
 double allowed_roundings(double unit) { return unit > 0x1p-23 ? 8 : 64; }
 
-double unit(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x1p-52;
-    case DType::f32:
-      return 0x1p-23;
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
-    default:
-      return 0;
-  }
-}
-
 bool depends_on_order(Op op) { return op == Op::dot_general || op == Op::reduce_sum || op == Op::reduce_prod; }
 
 struct Traits {
@@ -47,7 +32,7 @@ void look_at(const Function& f, bool excess_precision, Traits& traits) {
     for (std::size_t r = 0; r < f.num_results(op); ++r) {
       const DType dtype = f.type(f.result(op, r)).dtype;
       if (!is_float(dtype)) continue;
-      traits.coarsest = std::max(traits.coarsest, unit(dtype));
+      traits.coarsest = std::max(traits.coarsest, epsilon(dtype));
       const Family family = family_of(f.kind(op));
       if (is_approximated(f.kind(op)) || depends_on_order(f.kind(op)))
         traits.reasons.insert(std::string(name(f.kind(op))));
@@ -74,7 +59,7 @@ std::string element(const Literal& literal, std::int64_t i) {
 
 Agreement agreement_of(const Function& f, bool excess_precision) {
   Traits traits;
-  for (const Type& type : f.arg_types()) traits.coarsest = std::max(traits.coarsest, unit(type.dtype));
+  for (const Type& type : f.arg_types()) traits.coarsest = std::max(traits.coarsest, epsilon(type.dtype));
   look_at(f, excess_precision, traits);
   if (traits.reasons.empty()) return {};
   Agreement result{allowed_roundings(traits.coarsest) * traits.coarsest, ""};
