@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "ir/eval/eval.h"
+#include "ir/eval/walk.h"
 #include "tests/fuzz/enclosure_rules.h"
 
 namespace burin::fuzz {
@@ -20,25 +21,9 @@ Enclosure exactly(Literal value) {
 }
 
 std::vector<Enclosure> enclose(const Function& f, std::span<const Enclosure> args, Model& model) {
-  std::vector<Enclosure> values(f.num_values());
-  for (std::size_t i = 0; i < args.size(); ++i) values[f.args()[i].index] = args[i];
-  std::vector<std::uint32_t> uses = use_counts(f);
-  std::vector<Enclosure> operands;
-  std::vector<Type> types;
-  f.for_each_op([&](OpId op) {
-    operands.clear();
-    types.clear();
-    for (ValueId operand : f.operands(op)) operands.push_back(values[operand.index]);
-    for (std::size_t i = 0; i < f.num_results(op); ++i) types.push_back(f.type(f.result(op, i)));
-    std::vector<Enclosure> results = enclose_op(f.kind(op), operands, f.attributes(op), types, model);
-    for (std::size_t i = 0; i < results.size(); ++i)
-      if (uses[f.result(op, i).index] > 0) values[f.result(op, i).index] = std::move(results[i]);
-    for (ValueId operand : f.operands(op))
-      if (--uses[operand.index] == 0) values[operand.index] = {};
+  return walk(f, args, [&](OpId op, std::span<const Enclosure> operands, std::span<const Type> types) {
+    return enclose_op(f.kind(op), operands, f.attributes(op), types, model);
   });
-  std::vector<Enclosure> results;
-  for (ValueId result : f.results()) results.push_back(values[result.index]);
-  return results;
 }
 
 namespace {
