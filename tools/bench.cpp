@@ -4,11 +4,11 @@
 #include <burin/burin.h>
 #include <chrono>
 #include <iostream>
-#include <new>
 #include <nlohmann/json.hpp>
 
 #include "runtime/limits.h"
 #include "tools/bench/items.h"
+#include "tools/execute/main.h"
 #include "tools/execute/number_options.h"
 
 int main(int argc, char** argv) {
@@ -20,12 +20,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "worker threads; 0: one per core")->check(tools::whole_number(0, burin::runtime::max_threads))->capture_default_str();
   bool profile = false;
   app.add_flag("--profile", profile, "print a table of the kernels instead: times, calls, rates, share of the machine's limit");
-  try {
+  const auto body = [&] {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  try {
     for (const std::string& name : names) {
       bench::Item item = bench::make_item(name, threads);
       if (profile) {
@@ -49,12 +45,7 @@ int main(int argc, char** argv) {
                                            {"median_s", median}, {"min_s", times.front()}, {"compile_s", item.compile_seconds}, {"check", check}};
       std::cout << line.dump() << std::endl;
     }
-  } catch (const std::bad_alloc&) {
-    std::cerr << "burin-bench: the tensors of an item do not fit into memory\n";
-    return 1;
-  } catch (const std::exception& error) {
-    std::cerr << "burin-bench: " << error.what() << '\n';
-    return 1;
-  }
-  return 0;
+    return 0;
+  };
+  return tools::run_main("burin-bench", app, body, [] { return "the tensors of an item do not fit into memory"; });
 }

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
-#include <new>
 
 #include "base/error.h"
 #include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
+#include "tools/execute/main.h"
 #include "tools/execute/number_options.h"
 #include "tools/opt/bisect.h"
 #include "tools/opt/check.h"
@@ -20,7 +20,7 @@ namespace {
 using namespace burin;
 using namespace burin::ir;
 
-constexpr int failed = 1, misused = 2;
+using tools::failed;
 
 struct CommandLine {
   std::string path = "-", target, passes, against;
@@ -100,13 +100,8 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
 int bisect(const CommandLine& line, const tools::Unit& unit) {
   if (!unit.function) throw burin::Error("--bisect takes a function, found a program");
   const Function& f = *unit.function;
-  std::vector<tools::Slot> slots;
-  for (std::size_t i = 0; i < f.args().size(); ++i) {
-    const std::string name(f.value_name(f.args()[i]));
-    slots.push_back({name.empty() ? std::to_string(i) : name, f.type(f.args()[i])});
-  }
   const opt::Request& request = line.request;
-  const auto culprit = opt::bisect(f, tools::read_inputs(line.inputs, slots), request.target,
+  const auto culprit = opt::bisect(f, tools::read_inputs(line.inputs, tools::input_slots(unit)), request.target,
                                    opt::function_steps(request.target, request.excess_precision));
   fmt::print("{}\n", culprit ? opt::to_string(*culprit) : "no pass changes the result");
   return culprit ? failed : 0;
@@ -138,16 +133,9 @@ int main(int argc, char** argv) {
       "Runs passes over IR text and prints what comes out.\nExit status: 0 done, 1 bad input or a failed --check, 2 "
       "wrong usage."};
   CommandLine line;
-  try {
+  const auto body = [&] {
     parse(app, line, argc, argv);
     return run(line);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : misused;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "burin-opt: " << line.path << ": its tensors do not fit into memory\n";
-    return failed;
-  } catch (const std::exception& error) {
-    std::cerr << "burin-opt: " << error.what() << '\n';
-    return failed;
-  }
+  };
+  return tools::run_main("burin-opt", app, body, [&] { return line.path + ": its tensors do not fit into memory"; });
 }

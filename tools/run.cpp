@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <new>
-#include <set>
 
 #include "base/error.h"
 #include "runtime/limits.h"
@@ -15,6 +13,7 @@
 #include "tools/execute/compare.h"
 #include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
+#include "tools/execute/main.h"
 #include "tools/execute/number_options.h"
 
 namespace {
@@ -22,7 +21,7 @@ namespace {
 using namespace burin;
 using namespace burin::ir;
 
-constexpr int failed = 1, misused = 2;
+using tools::failed;
 
 struct CommandLine {
   std::string path = "-", inputs = "random", outputs, expect, backend = BURIN_WITH_LLVM ? "machine" : "interpreter",
@@ -57,36 +56,6 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.parse(argc, argv);
 }
 
-std::vector<tools::Slot> slots_of(const std::vector<std::pair<std::string, Type>>& named) {
-  std::vector<tools::Slot> slots;
-  std::set<std::string> taken;
-  for (const auto& [name, type] : named) {
-    const bool usable = !name.empty() && taken.insert(name).second;
-    slots.push_back({usable ? name : std::to_string(slots.size()), type});
-  }
-  return slots;
-}
-
-std::vector<tools::Slot> input_slots(const tools::Unit& unit) {
-  std::vector<std::pair<std::string, Type>> named;
-  if (unit.function)
-    for (ValueId arg : unit.function->args())
-      named.emplace_back(unit.function->value_name(arg), unit.function->type(arg));
-  else
-    for (const Type& type : unit.program->inputs) named.emplace_back("", type);
-  return slots_of(named);
-}
-
-std::vector<tools::Slot> output_slots(const tools::Unit& unit) {
-  std::vector<std::pair<std::string, Type>> named;
-  if (unit.function)
-    for (ValueId result : unit.function->results())
-      named.emplace_back(unit.function->value_name(result), unit.function->type(result));
-  else
-    for (const Type& type : unit.program->outputs) named.emplace_back("", type);
-  return slots_of(named);
-}
-
 tools::Run prepare(const tools::Unit& unit, const CommandLine& line) {
   if (line.backend == "evaluator") {
     if (!unit.function)
@@ -105,8 +74,8 @@ int run_all(const CommandLine& line) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   };
   const tools::Unit unit = tools::parse_unit(tools::read_text(line.path), line.path);
-  const std::vector<tools::Slot> outputs = output_slots(unit);
-  const std::vector<Literal> inputs = tools::read_inputs(line.inputs, input_slots(unit));
+  const std::vector<tools::Slot> outputs = tools::output_slots(unit);
+  const std::vector<Literal> inputs = tools::read_inputs(line.inputs, tools::input_slots(unit));
   std::vector<Literal> expected;
   if (!line.expect.empty()) expected = tools::read_tensors(line.expect, outputs);
   const auto start = Clock::now();
@@ -146,16 +115,9 @@ int main(int argc, char** argv) {
       "Computes IR text on tensors.\nExit status: 0 done, 1 bad input or results that differ from --expect, 2 wrong "
       "usage."};
   CommandLine line;
-  try {
+  const auto body = [&] {
     parse(app, line, argc, argv);
     return run_all(line);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : misused;
-  } catch (const std::bad_alloc&) {
-    std::cerr << "burin-run: " << line.path << ": its tensors do not fit into memory\n";
-    return failed;
-  } catch (const std::exception& error) {
-    std::cerr << "burin-run: " << error.what() << '\n';
-    return failed;
-  }
+  };
+  return tools::run_main("burin-run", app, body, [&] { return line.path + ": its tensors do not fit into memory"; });
 }

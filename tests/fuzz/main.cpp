@@ -11,12 +11,13 @@
 #include "ir/printer.h"
 #include "tests/fuzz/campaign.h"
 #include "tests/fuzz/properties.h"
+#include "tools/execute/main.h"
 
 namespace {
 
 using namespace burin;
 
-constexpr int failed = 1, misused = 2;
+using tools::failed;
 
 struct CommandLine {
   fuzz::Settings settings;
@@ -99,13 +100,9 @@ int main(int argc, char** argv) {
       "status: 0 no "
       "failure, 1 a failure, 2 wrong usage."};
   CommandLine line;
-  try {
+  const auto body = [&] {
     parse(app, line, argc, argv);
     return run(line);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : misused;
-  } catch (const std::exception& error) {
-    std::cerr << "burin-fuzz: " << error.what() << '\n';
-    return failed;
-  }
+  };
+  return tools::run_main("burin-fuzz", app, body, [] { return "the tensors of a program do not fit into memory"; });
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -61,7 +62,37 @@ io::HostTensor host_tensor(const Literal& value) {
   return tensor;
 }
 
+std::vector<Slot> slots_of(const std::vector<std::pair<std::string, Type>>& named) {
+  std::vector<Slot> slots;
+  std::set<std::string> taken;
+  for (const auto& [name, type] : named) {
+    const bool usable = !name.empty() && taken.insert(name).second;
+    slots.push_back({usable ? name : std::to_string(slots.size()), type});
+  }
+  return slots;
+}
+
 }  // namespace
+
+std::vector<Slot> input_slots(const Unit& unit) {
+  std::vector<std::pair<std::string, Type>> named;
+  if (unit.function)
+    for (ValueId arg : unit.function->args())
+      named.emplace_back(unit.function->value_name(arg), unit.function->type(arg));
+  else
+    for (const Type& type : unit.program->inputs) named.emplace_back("", type);
+  return slots_of(named);
+}
+
+std::vector<Slot> output_slots(const Unit& unit) {
+  std::vector<std::pair<std::string, Type>> named;
+  if (unit.function)
+    for (ValueId result : unit.function->results())
+      named.emplace_back(unit.function->value_name(result), unit.function->type(result));
+  else
+    for (const Type& type : unit.program->outputs) named.emplace_back("", type);
+  return slots_of(named);
+}
 
 std::vector<Literal> read_tensors(const std::string& what, const std::vector<Slot>& slots) {
   if (ends_with(what, ".safetensors")) return from_safetensors(what, slots);

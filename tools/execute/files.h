@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/literal.h"
+#include "tools/execute/input_text.h"
 
 namespace tools {
 
@@ -12,6 +13,9 @@ struct Slot {
   std::string name;
   burin::ir::Type type;
 };
+
+std::vector<Slot> input_slots(const Unit& unit);
+std::vector<Slot> output_slots(const Unit& unit);
 
 /// `what` is `random` or `random:SEED`, one .safetensors file that has a tensor for each slot, by name or position, or
 /// as many .npy files as slots, separated by commas. Throws burin::Error naming the file, what was expected and found.
