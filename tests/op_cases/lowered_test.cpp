@@ -30,11 +30,6 @@ class Lowered : public testing::TestWithParam<Op> {
 TEST_P(Lowered, Fused) { check(true); }
 TEST_P(Lowered, Alone) { check(false); }
 
-std::vector<Op> all_ops() {
-  std::vector<Op> ops;
-  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
-  return ops;
-}
 INSTANTIATE_TEST_SUITE_P(Op, Lowered, testing::ValuesIn(all_ops()),
                          [](const auto& op) { return std::string(ir::name(op.param)); });
 

@@ -22,11 +22,6 @@ TEST_P(Machine, AgreesWithTheEvaluator) {
   EXPECT_EQ(check_executions(GetParam(), run), std::vector<std::string>{});
 }
 
-std::vector<Op> all_ops() {
-  std::vector<Op> ops;
-  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
-  return ops;
-}
 INSTANTIATE_TEST_SUITE_P(Op, Machine, testing::ValuesIn(all_ops()),
                          [](const auto& op) { return std::string(ir::name(op.param)); });
 

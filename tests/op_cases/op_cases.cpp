@@ -90,6 +90,12 @@ Refused refuse(Op op, std::vector<Type> types, std::vector<AttrValue> attributes
   return {name, [=] { infer_types(op, types, attributes, ""); }, std::move(message)};
 }
 
+std::vector<Op> all_ops() {
+  std::vector<Op> ops;
+  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
+  return ops;
+}
+
 bool takes(Op op, const std::vector<Type>& types, const std::vector<AttrValue>& attributes) {
   try {
     infer_types(op, types, attributes, "");

@@ -83,6 +83,7 @@ Refused refuse(std::vector<Type> types, const attrs_of<op>& a, std::string messa
   return refuse(op, std::move(types), std::move(attributes), std::move(message));
 }
 
+std::vector<Op> all_ops();
 inline constexpr DType all_dtypes[] = {f64, f32, bf16, f16, i8, i16, i32, i64, u8, u16, u32, u64, bool_};
 /// Whether the type rule of the op takes these.
 bool takes(Op op, const std::vector<Type>& types, const std::vector<AttrValue>& attributes);

@@ -22,12 +22,6 @@ static void PrintTo(Op op, std::ostream* out) { *out << name(op); }
 namespace burin::op_cases {
 namespace {
 
-std::vector<Op> all_ops() {
-  std::vector<Op> ops;
-  for (int i = 0; i < num_ops; ++i) ops.push_back(static_cast<Op>(i));
-  return ops;
-}
-
 class OpCases : public testing::TestWithParam<Op> {
  protected:
   const Entry entry_ = entry(GetParam());

@@ -36,12 +36,17 @@ ValueId layer(Builder& b, ValueId x, ValueId w) {
   return b.add(x, b.tanh(b.emit<Op::dot_general>({norm, w}, {.lhs_contract = {1}, .rhs_contract = {0}, .dtype = f32})));
 }
 
-TEST(LongPrograms, ATowerOfLayers) {
-  Builder b("main");
+ValueId tower(Builder& b, int layers) {
   ValueId x = b.add_arg(row_type, "x");
   const ValueId w = b.add_arg({f32, {64, 64}}, "w");
-  const int layers = length(12'000);
   for (int i = 0; i < layers; ++i) x = layer(b, x, w);
+  return x;
+}
+
+TEST(LongPrograms, ATowerOfLayers) {
+  Builder b("main");
+  const int layers = length(12'000);
+  const ValueId x = tower(b, layers);
   const Program program = compile(b.finish({x}));
   EXPECT_EQ(program.steps.size(), 2u * layers);
   EXPECT_LT(program.kernels.size(), 10);
@@ -49,10 +54,8 @@ TEST(LongPrograms, ATowerOfLayers) {
 
 TEST(LongPrograms, TheGradientOfATower) {
   Builder b("main");
-  ValueId x = b.add_arg(row_type, "x");
-  const ValueId w = b.add_arg({f32, {64, 64}}, "w");
   const int layers = length(3'000);
-  for (int i = 0; i < layers; ++i) x = layer(b, x, w);
+  const ValueId x = tower(b, layers);
   const Function gradient = test::gradient(b.finish({b.reduce(Op::reduce_sum, x, {0, 1})}), {false, true});
   EXPECT_GT(gradient.num_ops(), std::size_t{length(60'000)});
   const Program program = compile(gradient);
