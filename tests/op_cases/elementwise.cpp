@@ -129,8 +129,9 @@ std::function<std::vector<double>(const std::vector<Literal>&)> elementwise(std:
 /// What an op on bits gives for operands of at most 32 bits, worked out in 64; null for the wider ones, which doubles do not
 /// hold. (threefry2x32 is held against JAX's bits where random numbers are tested.)
 std::function<std::vector<double>(const std::vector<Literal>&)> of_bits(Op op, DType dtype) {
-  const std::uint64_t width = dtype == bool_ ? 1 : 8 * size_of(dtype), ones = (std::uint64_t{1} << width) - 1;
+  const std::uint64_t width = dtype == bool_ ? 1 : 8 * size_of(dtype);
   if (is_float(dtype) || width > 32 || op == Op::threefry2x32) return nullptr;
+  const std::uint64_t ones = (std::uint64_t{1} << width) - 1;
   const bool is_signed = dtype == i8 || dtype == i16 || dtype == i32;
   return elementwise([=](const Real* x) -> Real {
     const auto bits = [&](Real value) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) & ones; };
