@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -22,7 +23,7 @@ using tools::failed;
 struct CommandLine {
   fuzz::Settings settings;
   std::vector<std::string> families;
-  std::string file;
+  std::vector<std::string> files;
   bool print = false, list = false;
 };
 
@@ -53,14 +54,33 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_flag("!--no-transforms", s.recipe.transform, "no gradients, tangents and batches of what is drawn");
   app.add_option("--shrink-seconds", s.shrink_seconds, "how long to shrink one failure")->capture_default_str();
   app.add_option("--save", s.save, "folder for the shrunk programs");
-  app.add_option("--file", line.file, "check this IR text, on the data of --seed, and nothing else");
+  app.add_option("--file", line.files, "check these IR texts, each on the data of --count seeds from --seed (default 1), and draw none");
   app.add_flag("--print", line.print, "print the program of --seed and check nothing");
   app.add_flag("--list", line.list, "list the properties");
   app.parse(argc, argv);
   for (const std::string& family : line.families)
     s.recipe.families.push_back(
         static_cast<ir::Family>(std::find(family_names.begin(), family_names.end(), family) - family_names.begin()));
-  if (s.count == 0 && s.seconds == 0) s.count = 1000;
+  if (line.files.empty() && s.count == 0 && s.seconds == 0) s.count = 1000;
+}
+
+int check_files(const CommandLine& line) {
+  const fuzz::Settings& s = line.settings;
+  int status = 0;
+  for (const std::string& path : line.files) {
+    std::ifstream file(path);
+    if (!file) throw Error("cannot read " + path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const ir::Function f = ir::parse(text, path);
+    std::string failure;
+    for (std::uint64_t seed = s.seed; failure.empty() && seed < s.seed + std::max<std::uint64_t>(s.count, 1); ++seed)
+      failure = fuzz::check(f, seed, s.only);
+    if (line.files.size() == 1) fmt::print("{}\n", failure.empty() ? "passed" : failure);
+    else if (!failure.empty()) fmt::print("FAILED {}: {}\n", path, failure);
+    if (!failure.empty()) status = failed;
+  }
+  if (line.files.size() > 1 && status == 0) fmt::print("{} files passed\n", line.files.size());
+  return status;
 }
 
 int run(CommandLine& line) {
@@ -76,14 +96,7 @@ int run(CommandLine& line) {
     std::cout << ir::print(fuzz::generate(line.settings.seed, line.settings.recipe), options);
     return 0;
   }
-  if (!line.file.empty()) {
-    std::ifstream file(line.file);
-    if (!file) throw Error("cannot read " + line.file);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const std::string failure = fuzz::check(ir::parse(text, line.file), line.settings.seed, line.settings.only);
-    fmt::print("{}\n", failure.empty() ? "passed" : failure);
-    return failure.empty() ? 0 : failed;
-  }
+  if (!line.files.empty()) return check_files(line);
   const fuzz::Summary summary = fuzz::run(line.settings);
   fmt::print("{}\n", fuzz::to_string(summary));
   for (const fuzz::Failure& failure : summary.failures)

@@ -196,6 +196,8 @@ const std::vector<Property>& properties() {
         {"donation", "donated arguments change no bit", check_donation, 4, true},
         {"fusion", "one kernel per op computes what the evaluator does", check_without_fusion, 8, true},
         {"disabled", "a pass left out changes nothing but speed", check_without_passes, 8},
+        {"unoptimised", "no pass but what nothing runs without", check_unoptimised, 8, true},
+        {"hosts", "several host threads compile once and compute the same bits at the same time", check_hosts, 8, true},
         {"cache", "parsed text hits the cache of what was built; a cached program computes what a fresh one does",
          check_cache, 8, true},
         {"transpose", "<cotangent, jvp(tangent)> = <vjp(cotangent), tangent>", check_transpose, 3},

@@ -114,6 +114,8 @@ std::string check_donation(Case& c);
 std::string check_cache(Case& c);
 std::string check_without_fusion(Case& c);
 std::string check_without_passes(Case& c);
+std::string check_unoptimised(Case& c);
+std::string check_hosts(Case& c);
 std::string check_transpose(Case& c);
 std::string check_tangent(Case& c);
 std::string check_batch(Case& c);

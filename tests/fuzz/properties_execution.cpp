@@ -1,5 +1,7 @@
 // Properties of what runs: kernels interpreted, machine code, threads, donation, the cache.
+#include <barrier>
 #include <cstring>
+#include <thread>
 
 #include "base/error.h"
 #include "frontend/compile.h"
@@ -78,15 +80,13 @@ std::string check_without_fusion(Case& c) {
   return wrong(machine_of(program, c.target(), c.inputs()), c.expected());
 }
 
-std::string check_without_passes(Case& c) {
-  // widen_half is an option with a meaning, the others must not have one; `decompose` is what lowering needs.
-  static const std::vector<std::string> names = {"simplify", "fold_constants", "eliminate_common", "remove_dead",
-                                                 "schedule"};
+namespace {
+
+/// The program without these passes and without excess precision, which is an option with a meaning; the passes must not have one.
+std::string check_without(Case& c, const std::vector<std::string>& disabled, bool also_machine) {
   passes::Options options = c.options();
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if ((c.seed() >> (8 + i) & 1) != 0) options.disabled.push_back(names[i]);
+  options.disabled = disabled;
   options.excess_precision = false;
-  Case plain(c.f(), c.seed());
   const Program program = passes::build_program(c.f(), c.target(), options);
   std::vector<Enclosure> args;
   for (const Literal& input : c.inputs()) args.push_back(exactly(input));
@@ -99,7 +99,56 @@ std::string check_without_passes(Case& c) {
     return "";  // which indices are looked at depends on the passes
   }
   expected.unsure = model.unsure;
-  return wrong(interpreted(program, c.inputs()), expected);
+  if (std::string d = wrong(interpreted(program, c.inputs()), expected); !d.empty()) return named("interpreter", d);
+  return also_machine ? wrong(machine_of(program, c.target(), c.inputs()), expected) : "";
+}
+
+// `decompose` and the lowering are what is left: nothing runs without them.
+const std::vector<std::string> optional_passes = {"simplify", "fold_constants", "eliminate_common", "remove_dead", "schedule"};
+
+}  // namespace
+
+std::string check_without_passes(Case& c) {
+  std::vector<std::string> disabled;
+  for (std::size_t i = 0; i < optional_passes.size(); ++i)
+    if ((c.seed() >> (8 + i) & 1) != 0) disabled.push_back(optional_passes[i]);
+  return check_without(c, disabled, false);
+}
+
+std::string check_unoptimised(Case& c) {
+  std::vector<std::string> disabled = optional_passes;
+  disabled.push_back("fuse");
+  return check_without(c, disabled, true);
+}
+
+std::string check_hosts(Case& c) {
+  constexpr std::size_t num_hosts = 4;
+  const Outcome one = executed(c.program(), c.machine(), c.inputs());
+  detail::CompileOptions options;
+  options.num_threads = 2;
+  options.excess_precision = c.options().excess_precision;
+  options.max_isa = name(c.target().isa);
+  std::vector<std::shared_ptr<const detail::CompiledFunction>> compiled(num_hosts);
+  std::vector<std::string> differences(num_hosts);
+  std::barrier together(num_hosts);
+  std::vector<std::thread> hosts;
+  for (std::size_t host = 0; host < num_hosts; ++host)
+    hosts.emplace_back([&, host] {
+      together.arrive_and_wait();
+      try {
+        compiled[host] = detail::compile(c.f(), options);
+        for (int call = 0; call < 2 && differences[host].empty(); ++call)
+          differences[host] = wrong(executed(c.program(), c.machine(), c.inputs(), 2), one);
+      } catch (const std::exception& error) {
+        differences[host] = std::string("exception: ") + error.what();
+      }
+    });
+  for (std::thread& host : hosts) host.join();
+  for (std::size_t host = 0; host < num_hosts; ++host) {
+    if (!differences[host].empty()) return named("host thread " + std::to_string(host), differences[host]);
+    if (compiled[host] != compiled[0]) return "host threads compiled the same function twice";
+  }
+  return "";
 }
 
 std::string check_cache(Case& c) {
