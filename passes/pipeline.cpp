@@ -17,6 +17,10 @@ namespace {
 
 using namespace ir;
 
+bool disabled(const Options& options, std::string_view pass) {
+  return std::find(options.disabled.begin(), options.disabled.end(), pass) != options.disabled.end();
+}
+
 struct FunctionPass {
   PassInfo info;
   Function (*run)(const Function&, const Options&);
@@ -24,7 +28,7 @@ struct FunctionPass {
 
 const std::vector<FunctionPass>& function_passes() {
   static const std::vector<FunctionPass> table = {
-      {{"inline_calls", "canonicalise", "bodies are seen by everything below"},
+      {{"inline_calls", "canonicalise", "bodies are seen by everything below", false},
        [](const Function& f, const Options&) { return inline_calls(f); }},
       {{"simplify", "canonicalise", "one spelling for one meaning, before equal ops are looked for"},
        [](const Function& f, const Options&) { return simplify(f); }},
@@ -34,14 +38,13 @@ const std::vector<FunctionPass>& function_passes() {
        [](const Function& f, const Options&) { return fold_constants(f); }},
       {{"eliminate_common", "canonicalise", "needs canonical operands"},
        [](const Function& f, const Options&) { return eliminate_common(f); }},
-      {{"decompose", "canonicalise", "what has no lowering becomes what has one, before kernels are formed"},
+      {{"decompose", "canonicalise", "what has no lowering becomes what has one, before kernels are formed", false},
        [](const Function& f, const Options&) { return decompose(f); }},
       {{"remove_dead", "canonicalise", "what the passes above left without users must not become kernels"},
        [](const Function& f, const Options&) { return remove_dead(f); }},
       {{"fuse", "fuse", "settles what each kernel computes; nothing moves between kernels afterwards"},
        [](const Function& f, const Options& options) {
-         const bool enabled = std::find(options.disabled.begin(), options.disabled.end(), "fuse") == options.disabled.end();
-         return fuse(f, {.enabled = enabled});
+         return fuse(f, {.enabled = !disabled(options, "fuse")});
        }},
       {{"drop_repeated_checks", "fuse", "fusion computes gathers again where they are cheaper than memory; one check is enough"},
        [](const Function& f, const Options&) { return drop_repeated_checks(f); }},
@@ -51,15 +54,11 @@ const std::vector<FunctionPass>& function_passes() {
 
 const std::vector<PassInfo>& lowering_passes() {
   static const std::vector<PassInfo> table = {
-      {"lower", "lower", "loops and tiles, each kernel on its own; equal kernels once"},
+      {"lower", "lower", "loops and tiles, each kernel on its own; equal kernels once", false},
       {"schedule", "lower", "phases, from what the kernels read and write"},
-      {"plan_memory", "lower", "needs phases: values share bytes only across them"},
+      {"plan_memory", "lower", "needs phases: values share bytes only across them", false},
   };
   return table;
-}
-
-bool disabled(const Options& options, std::string_view pass) {
-  return std::find(options.disabled.begin(), options.disabled.end(), pass) != options.disabled.end();
 }
 
 class Timer {
@@ -69,6 +68,27 @@ class Timer {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
+
+template <class Chosen>
+std::string names(const Chosen& chosen) {
+  std::string list;
+  for (const PassInfo& pass : pass_table())
+    if (chosen(pass)) list += (list.empty() ? "" : ", ") + std::string(pass.name);
+  return list;
+}
+
+// Names that a caller passed, against the table.
+void check_names(const Options& options) {
+  const std::vector<PassInfo>& table = pass_table();
+  const auto find = [&](std::string_view name) -> const PassInfo& {
+    const auto found = std::find_if(table.begin(), table.end(), [&](const PassInfo& pass) { return pass.name == name; });
+    if (found == table.end()) fail(Msg::unknown_pass, name, names([](const PassInfo&) { return true; }));
+    return *found;
+  };
+  if (!options.stop_after.empty()) find(options.stop_after);
+  for (const std::string& name : options.disabled)
+    if (!find(name).optional) fail(Msg::needed_pass, name, names([](const PassInfo& pass) { return pass.optional; }));
+}
 
 }  // namespace
 
@@ -83,10 +103,10 @@ const std::vector<PassInfo>& pass_table() {
 }
 
 Function run_function_passes(const Function& f, const Target&, const Options& options) {
+  check_names(options);
   Function now = f;
   for (const FunctionPass& pass : function_passes()) {
-    // Fusion decides the form that lowering needs: disabled, it makes one kernel per op. inline_calls is needed likewise.
-    if (disabled(options, pass.info.name) && pass.info.name != "fuse" && pass.info.name != "inline_calls") continue;
+    if (disabled(options, pass.info.name) && pass.info.name != "fuse") continue;
     const CrashNote note(pass.info.name, now, pass.info.name);
     const Timer timer;
     Function next = pass.run(now, options);
@@ -94,27 +114,33 @@ Function run_function_passes(const Function& f, const Target&, const Options& op
     if (options.verify) check_valid(next, pass.info.name.data());
     if (options.observer) options.observer({pass.info.name, &next, nullptr, !same_program(now, next), seconds});
     now = std::move(next);
+    if (options.stop_after == pass.info.name) break;
   }
   return now;
 }
 
 Program run_lowering(const Function& fused, const Target& target, const Options& options) {
+  check_names(options);
   Program program;
   for (const PassInfo& pass : lowering_passes()) {
+    if (disabled(options, pass.name)) continue;
     const CrashNote note(pass.name, fused, pass.name == "lower" ? "lower" : pass.name == "schedule" ? "lower,schedule" : "lower,schedule,plan_memory");
     const Timer timer;
     if (pass.name == "lower") program = lower_program(fused, target, options.donated);
-    if (pass.name == "schedule" && !disabled(options, pass.name)) schedule(program);
+    if (pass.name == "schedule") schedule(program);
     if (pass.name == "plan_memory") plan_memory(program);
     const double seconds = timer.seconds();
     // Before, values have no bytes yet.
     if (options.verify && pass.name == "plan_memory") check_valid(program, pass.name.data());
     if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
+    if (options.stop_after == pass.name) break;
   }
   return program;
 }
 
 Program build_program(const Function& f, const Target& target, const Options& options) {
+  for (const FunctionPass& pass : function_passes())
+    if (options.stop_after == pass.info.name) fail(Msg::stops_before_lowering, options.stop_after);
   return run_lowering(run_function_passes(f, target, options), target, options);
 }
 

@@ -16,8 +16,12 @@ struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
   std::int64_t memory_budget = -1;         // bytes; -1: no limit; no pass reads it yet
   std::vector<bool> donated;               // by argument: its memory may be reused
-  std::vector<std::string> disabled;       // passes left out by name
-  bool verify = false;                     // after every pass
+  /// Passes left out, by name. Without `fuse` there is a kernel per op. Error for an unknown name, and for a pass that nothing
+  /// runs without (PassInfo::optional).
+  std::vector<std::string> disabled;
+  /// The last pass that runs, "" for all: run_function_passes and run_lowering give what it leaves. Error for an unknown name.
+  std::string stop_after;
+  bool verify = BURIN_ASSERTS;  // after every pass
   /// Called after each pass with its name, its output as text on demand, whether it changed anything, and its seconds.
   struct Event {
     std::string_view pass;
@@ -31,6 +35,7 @@ struct Options {
 
 struct PassInfo {
   std::string_view name, stage, why;  // stage: canonicalise, fuse, lower; why it stands where it stands
+  bool optional = true;               // may be disabled
 };
 /// All passes in their order.
 const std::vector<PassInfo>& pass_table();
@@ -39,7 +44,7 @@ const std::vector<PassInfo>& pass_table();
 ir::Function run_function_passes(const ir::Function& f, const ir::Target& target, const Options& options);
 /// @fused -> Program.
 ir::Program run_lowering(const ir::Function& fused, const ir::Target& target, const Options& options);
-/// Both.
+/// Both. With `stop_after` at a pass of the former, Error: there is no Program yet.
 ir::Program build_program(const ir::Function& f, const ir::Target& target, const Options& options);
 /// One Function -> Function pass by name; throws Error for an unknown name, listing the known ones.
 ir::Function run_pass(std::string_view name, const ir::Function& f, const ir::Target& target, const Options& options);

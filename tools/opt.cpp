@@ -57,6 +57,13 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("file", line.path, "IR or Program text; - is stdin")->capture_default_str();
   auto* passes = app.add_option("--passes", line.passes, "passes to run, in this order: " + list(opt::known_passes()));
   app.add_flag("--pipeline", request.pipeline, "run the whole pipeline, up to what --emit shows")->excludes(passes);
+  app.add_option("--disable", request.disabled, "passes that the pipeline leaves out: " + list(opt::optional_passes()))
+      ->delimiter(',')
+      ->check(CLI::IsMember(opt::optional_passes()))
+      ->excludes(passes);
+  app.add_option("--stop-after", request.stop_after, "run the pipeline up to this pass, and print what it leaves")
+      ->check(CLI::IsMember(opt::pipeline_passes()))
+      ->excludes(passes);
   app.add_option("--emit", request.emit,
                  "what to print: " + list(artefacts) +
                      "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory; llvm is after "
@@ -67,7 +74,7 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_flag("--time-passes", line.time_passes, "print the milliseconds of each pass, and of code generation, to stderr");
   app.add_option("--target", line.target,
                  "avx2, avx512, avx512_bf16 or amx, with default caches; without it this machine");
-  app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass");
+  app.add_flag("--verify-each", request.verify_each, "check the invariants after every pass (builds with assertions always do)");
   auto* check = app.add_flag("--check", line.check,
                              "execute what goes in and what comes out on seeded data, by evaluator, kernel interpreter "
                              "and machine code, and compare");

@@ -1,6 +1,7 @@
 // Programs as text, computed by the evaluator and by the kernels they are lowered to: fused and op by op, for both ISAs.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <cmath>
 #include <random>
 
@@ -269,15 +270,53 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  return %a, %b\n}\n", {true, true, false}, {0, 1});
 }
 
-TEST(pipeline, an_unknown_pass_is_named_with_the_known_ones) {
-  const Function f = parse("func @main(%x: f32[2]) -> (f32[2]) {\n  return %x\n}\n");
-  std::string message;
+std::string message_of(const std::function<void()>& run) {
   try {
-    run_pass("smplify", f, Target{}, {});
+    run();
   } catch (const burin::Error& error) {
-    message = error.what();
+    return error.what();
   }
-  EXPECT_TRUE(message.starts_with("passes: unknown pass `smplify`; known: inline_calls, simplify, ")) << message;
+  return "no error";
+}
+
+TEST(pipeline, names_of_passes_are_checked) {
+  const Function f = parse("func @main(%x: f32[2]) -> (f32[2]) {\n  return %x\n}\n");
+  const std::string unknown = "passes: unknown pass `smplify`; known: inline_calls, simplify, ";
+  const auto with = [&](const std::string& disabled, const std::string& stop_after) {
+    Options options;
+    if (!disabled.empty()) options.disabled = {disabled};
+    options.stop_after = stop_after;
+    return message_of([&] { build_program(f, Target{}, options); });
+  };
+  EXPECT_TRUE(message_of([&] { run_pass("smplify", f, Target{}, {}); }).starts_with(unknown));
+  EXPECT_TRUE(with("smplify", "").starts_with(unknown));
+  EXPECT_TRUE(with("", "smplify").starts_with(unknown));
+  EXPECT_EQ(with("lower", ""), "passes: nothing runs without `lower`; these can be left out: simplify, widen_half, fold_constants, "
+                               "eliminate_common, remove_dead, fuse, drop_repeated_checks, schedule");
+  EXPECT_EQ(with("", "fuse"), "passes: nothing is lowered when `fuse` is the last pass");
+}
+
+TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
+  const Function f = parse("func @main(%x: f32[2,3]) -> (f32[2,3]) {\n  %a = neg %x\n  %b = neg %a\n  %d = exp %b\n  %c = exp %b\n"
+                           "  %s = add %c, %d\n  return %s\n}\n");
+  const auto ran = [&](Options options) {
+    std::string passes;
+    options.observer = [&](const Options::Event& event) { passes += std::string(event.pass) + " "; };
+    const Function fused = run_function_passes(f, Target{}, options);
+    if (options.stop_after.empty() || options.stop_after == "schedule") run_lowering(fused, Target{}, options);
+    return passes;
+  };
+  Options options;
+  options.disabled = {"simplify", "drop_repeated_checks"};
+  options.stop_after = "eliminate_common";
+  EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common ");
+  EXPECT_EQ(run_function_passes(f, Target{}, options).num_ops(), 4u);  // the negations are still there, exp once
+  options.stop_after = "schedule";
+  EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common decompose remove_dead fuse lower schedule ");
+  options.stop_after = "";
+  options.disabled = {"schedule"};
+  EXPECT_EQ(ran(options), "inline_calls simplify widen_half fold_constants eliminate_common decompose remove_dead fuse drop_repeated_checks "
+                          "lower plan_memory ");
 }
 
 TEST(pipeline, every_pass_says_why_it_stands_where_it_stands) {

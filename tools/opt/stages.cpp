@@ -28,6 +28,8 @@ passes::Options pass_options(const Request& request) {
   options.verify = request.verify_each;
   options.observer = request.observer;
   options.excess_precision = request.excess_precision;
+  options.disabled = request.disabled;
+  options.stop_after = request.stop_after;
   return options;
 }
 
@@ -76,9 +78,22 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
 
 }  // namespace
 
-std::vector<std::string> known_passes() {
-  std::vector<std::string> names = {std::string(infer_shapes)};
+std::vector<std::string> pipeline_passes() {
+  std::vector<std::string> names;
   for (const passes::PassInfo& pass : passes::pass_table()) names.emplace_back(pass.name);
+  return names;
+}
+
+std::vector<std::string> known_passes() {
+  std::vector<std::string> names = pipeline_passes();
+  names.insert(names.begin(), std::string(infer_shapes));
+  return names;
+}
+
+std::vector<std::string> optional_passes() {
+  std::vector<std::string> names;
+  for (const passes::PassInfo& pass : passes::pass_table())
+    if (pass.optional) names.emplace_back(pass.name);
   return names;
 }
 
@@ -89,7 +104,10 @@ bool shows_program(std::string_view emit) {
 tools::Unit run_passes(const tools::Unit& input, const Request& request) {
   tools::Unit unit = input;
   for (const std::string& pass : request.passes) run_one(pass, unit, request);
-  if (request.pipeline) {
+  const bool stops_early = !request.stop_after.empty() && !is_lowering(request.stop_after);
+  if (stops_early && shows_program(request.emit))
+    throw burin::Error(fmt::format("--emit={} shows a program, but nothing is lowered when {} is the last pass", request.emit, request.stop_after));
+  if (request.pipeline || stops_early) {
     if (!unit.function) throw burin::Error("the pipeline takes a function, found a program");
     if (!tools::is_fused(*unit.function))
       unit.function = passes::run_function_passes(*unit.function, request.target, pass_options(request));
@@ -100,7 +118,7 @@ tools::Unit run_passes(const tools::Unit& input, const Request& request) {
       unit.function = passes::run_function_passes(*unit.function, request.target, pass_options(request));
     return unit;
   }
-  if (shows_program(request.emit) && unit.function) {
+  if ((shows_program(request.emit) || (!stops_early && !request.stop_after.empty())) && unit.function) {
     const Function& f = *unit.function;
     const passes::Options options = pass_options(request);
     unit.program = tools::is_fused(f) ? passes::run_lowering(f, request.target, options)

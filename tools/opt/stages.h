@@ -15,9 +15,11 @@ struct Request {
   std::vector<std::string> passes;  // in this order; with `pipeline` empty
   bool pipeline = false;            // all passes up to what `emit` shows
   std::string emit;                 // ir, kernel, llvm, asm, dot, memory; "": whatever the passes give
+  std::vector<std::string> disabled;  // of the pipeline; with `passes` empty
+  std::string stop_after;             // the last pass of the pipeline, "" for all
   bool explain_fusion = false;
   bool full_constants = false, locations = false;
-  bool verify_each = false;
+  bool verify_each = BURIN_ASSERTS;
   bool excess_precision = true;
   burin::ir::Target target;
   std::function<void(const burin::passes::Options::Event&)> observer;
@@ -25,6 +27,9 @@ struct Request {
 
 /// Pass names in order, "infer_shapes" first.
 std::vector<std::string> known_passes();
+/// Those of the pipeline; those that it may leave out.
+std::vector<std::string> pipeline_passes();
+std::vector<std::string> optional_passes();
 /// Does `emit` show a Program?
 bool shows_program(std::string_view emit);
 /// Applies the passes; throws burin::Error when one does not take what the one before gives.
