@@ -55,9 +55,8 @@ void Dump::write(const std::string& name, const std::string& text) {
 std::function<void(const passes::Options::Event&)> Dump::observer() {
   return [this](const passes::Options::Event& event) {
     timed(event.pass, event.seconds);
-    if (!event.function) return;
-    const std::string text = print(*event.function, {.locations = true});
-    write(fmt::format("{:02}_{}.ir", stage_++, event.pass), text == before_ ? "(unchanged)\n" : text);
+    const std::string text = event.function ? print(*event.function, {.locations = true}) : print(*event.program);
+    write(fmt::format("{:02}_{}.{}", stage_++, event.pass, event.function ? "ir" : "txt"), text == before_ ? "(unchanged)\n" : text);
     if (event.pass == "fuse") write("fused.dot", graph_of(*event.function));
     before_ = text;
   };
