@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Programs that must not compile, and the first error that each compiler must print for them.
 
-usage: run.py SOURCE_DIR COMPILER...
+usage: run.py SOURCE_DIR COMPILER
 
 Each .cpp beside this script starts with `// expect g++: REGEX` and `// expect clang: REGEX`; the pattern must match the first
-`error:` line. A control program, which differs in nothing but that it is right, must compile. Compilers that are not
-installed are skipped, by name.
+`error:` line. A control program, which differs in nothing but that it is right, must compile, and so must the programs of tests/api,
+without a warning.
 """
 import concurrent.futures
 import glob
@@ -19,7 +19,7 @@ CONTROL = "#include <burin/burin.h>\nburin::Tensor f(burin::Tensor x) { return x
 
 
 def compile_text(compiler, root, text):
-    command = [compiler, "-std=c++20", "-fsyntax-only", "-I", root, "-I", os.path.join(root, "frontend"), "-x", "c++", "-"]
+    command = [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", root, "-I", os.path.join(root, "frontend"), "-x", "c++", "-"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
     return done.returncode, done.stderr
 
@@ -36,22 +36,27 @@ def check(compiler, root, path):
 
 
 def main():
-    root, compilers = sys.argv[1], sys.argv[2:]
+    root, compiler = sys.argv[1:]
+    if not shutil.which(compiler):
+        print(f"skipped: {compiler} is not installed")
+        return 0
     failures = 0
-    for compiler in compilers:
-        if not shutil.which(compiler):
-            print(f"skipped: {compiler} is not installed")
-            continue
-        status, output = compile_text(compiler, root, CONTROL)
+    here = os.path.dirname(os.path.abspath(__file__))
+    valid = {"the control program": CONTROL}
+    for path in sorted(glob.glob(os.path.join(here, "../api/*.cpp"))):
+        with open(path) as source:
+            valid[os.path.basename(path)] = source.read()
+    paths = sorted(glob.glob(os.path.join(here, "*.cpp")))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        compiled = list(pool.map(lambda text: compile_text(compiler, root, text), valid.values()))
+        problems = list(pool.map(lambda path: check(compiler, root, path), paths))
+    for name, (status, output) in zip(valid, compiled):
         if status != 0:
-            print(f"FAIL {compiler}: the control program does not compile:\n{output}")
+            print(f"FAIL {compiler}: {name} does not compile:\n{output}")
             failures += 1
-        paths = sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), "*.cpp")))
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            problems = list(pool.map(lambda path: check(compiler, root, path), paths))
-        for path, problem in zip(paths, problems):
-            print(f"{'FAIL' if problem else 'ok  '} {compiler} {os.path.basename(path)}{': ' + problem if problem else ''}")
-            failures += problem is not None
+    for path, problem in zip(paths, problems):
+        print(f"{'FAIL' if problem else 'ok  '} {compiler} {os.path.basename(path)}{': ' + problem if problem else ''}")
+        failures += problem is not None
     return 1 if failures else 0
 
 
