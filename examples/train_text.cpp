@@ -23,12 +23,14 @@ using text_model::Params;
 namespace {
 
 constexpr std::int64_t batch_size = 16;
+constexpr double expected_bits = 3.0;  // of a byte of the validation, after the usual time on the usual text
 std::atomic<bool> interrupted{false};
 
 struct Arguments {
   std::string path, out = "build/train_text";
   double seconds = -1;  // no limit, like steps
   long steps = -1;
+  bool by_default = false;  // the usual time on the usual text
 };
 
 Arguments parse_arguments(int argc, char** argv) {
@@ -57,6 +59,7 @@ Arguments parse_arguments(int argc, char** argv) {
     } else if (word.starts_with("-") || !a.path.empty()) throw Error("train_text: unknown argument `" + word + "`; see --help");
     else a.path = word;
   }
+  a.by_default = a.path.empty() && a.seconds < 0 && a.steps < 0;
   if (a.path.empty()) a.path = source_tree();
   if (a.seconds < 0 && a.steps < 0) a.seconds = 100;
   return a;
@@ -220,7 +223,9 @@ int run(const Arguments& arguments) {
   io::save(arguments.out + "/model.safetensors", params);
   write_file(arguments.out + "/report.html", report_html(report));
   std::cout << "left in " << arguments.out << ": loss.csv, model.safetensors, report.html\n";
-  return 0;
+  if (!arguments.by_default || interrupted) return 0;
+  std::cout << (bits < expected_bits ? "ok   " : "FAIL ") << "the validation ends below " << expected_bits << " bits per byte\n";
+  return bits < expected_bits ? 0 : 1;
 }
 
 }  // namespace
