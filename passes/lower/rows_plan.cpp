@@ -129,7 +129,8 @@ bool plan_rows(const Function& body, RowsPlan* plan) {
       return;
     }
     if (kind == Op::gather && reduced[body.operand(op, 0).index] && !reduced[body.operand(op, 1).index] && !any_row) {
-      // One element per row, picked by an index (take_along_axis): batch axes are the kept ones, in order.
+      // One element per row, picked by an index (take_along_axis): batch axes are the kept ones, in order. The indices may have
+      // axes of extent 1 between them, as where the axis they run along was kept.
       const auto a = body.attrs<Op::gather>(op);
       Ints row_axes;
       for (std::size_t axis = 0; axis < plan->along.size(); ++axis)
@@ -137,8 +138,7 @@ bool plan_rows(const Function& body, RowsPlan* plan) {
       good = body.type(body.operand(op, 0)).shape == plan->domain && a.operand_batching_dims == kept &&
              a.start_index_map == row_axes && row_axes.size() == 1 && a.offset_dims.empty() &&
              body.type(result).size() == plan->num_rows;
-      for (std::size_t i = 0; i < a.indices_batching_dims.size(); ++i)
-        good = good && a.indices_batching_dims[i] == static_cast<std::int64_t>(i);
+      good = good && std::is_sorted(a.indices_batching_dims.begin(), a.indices_batching_dims.end());
       plan->level[result.index] = RowLevel::row;
       return;
     }

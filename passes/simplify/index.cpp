@@ -28,8 +28,7 @@ Rewrite index(const Site& s) {
     row_shape.push_back(to[static_cast<std::size_t>(i)]);
   }
   if (updates.size() != num_rows || s.type(1).shape.size() != num_rows || num_rows == 0 || to.size() == 0) return {};
-  for (std::size_t k = 0; k < rows.size(); ++k)
-    if (a.indices_batching_dims[k] != static_cast<std::int64_t>(k)) return {};
+  if (!std::is_sorted(a.indices_batching_dims.begin(), a.indices_batching_dims.end())) return {};
   Builder& b = s.b;
   const DType index_dtype = s.type(1).dtype;
   if (size_of(index_dtype) < 4) return {};  // an iota of a narrow type would wrap
