@@ -97,11 +97,11 @@ void Clusters::raise(ClusterId cluster) {
 
 // A value that has no cluster yet will be computed by one of those around it: what it reads counts as read by its
 // reader.
-std::vector<ClusterId> Clusters::read_by(ValueId v) {
+std::vector<ClusterId> Clusters::read_by(ValueId v, std::size_t max_steps) {
   std::vector<ClusterId> found;
   std::vector<ValueId> stack = {v};
   ++visit_;
-  while (!stack.empty()) {
+  for (std::size_t step = 0; step < max_steps && !stack.empty(); ++step) {
     const ValueId next = stack.back();
     stack.pop_back();
     for (ValueId leaf : leaves(next)) {
@@ -117,6 +117,8 @@ std::vector<ClusterId> Clusters::read_by(ValueId v) {
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
+
+std::vector<ClusterId> Clusters::nearest(ValueId v) { return read_by(v, max_walk); }
 
 // Depth-first over "reads from": does `from` read, through others, what `target` computes? Clusters that depend on
 // nothing as young as the target are not entered, which keeps the walk to the stretch of the program between the two. A

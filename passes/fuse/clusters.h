@@ -43,6 +43,9 @@ class Clusters {
   /// Would the two, made one, depend on themselves?
   bool would_cycle(ClusterId a, ClusterId b);
   void merge(ClusterId into, ClusterId from);
+  /// The clusters whose values v reads, directly or through materialised values that have no cluster yet: the nearest,
+  /// oldest first.
+  std::vector<ClusterId> nearest(ValueId v);
   /// Materialised values without a cluster that read what one of the two computes and that one of them reads: the two, made
   /// one, must compute them.
   std::vector<ValueId> between(ClusterId a, ClusterId b);
@@ -54,7 +57,7 @@ class Clusters {
 
  private:
   bool used_outside(const std::vector<ClusterId>& clusters, ValueId v);
-  std::vector<ClusterId> read_by(ValueId v);
+  std::vector<ClusterId> read_by(ValueId v, std::size_t max_steps = ~std::size_t{0});
   bool reaches(ClusterId from, ClusterId target);
   void raise(ClusterId cluster);
   std::vector<ClusterId> of_;

@@ -145,11 +145,10 @@ class Fuser {
             std::find(candidates.begin(), candidates.end(), cluster) == candidates.end())
           candidates.push_back(cluster);
       };
-      for (ValueId leaf : c_.leaves(v)) {
-        consider(f_.is_arg(leaf) ? ClusterId{} : c_.of(leaf));
+      for (ClusterId cluster : c_.nearest(v)) consider(cluster);
+      for (ValueId leaf : c_.leaves(v))
         if (f_.type(leaf).size() >= domain.size())
           for (ClusterId cluster : readers[leaf]) consider(cluster);
-      }
       for (std::size_t i = candidates.size(); i-- > 0;) {
         const ClusterId other = candidates[i], mine = c_.of(v);
         if (c_.all[other.index].values.empty() || other == mine || c_.all[other.index].values.size() >= max_values)
