@@ -110,7 +110,9 @@ class Pool {
     }
     const std::uint64_t job = (gate_.load(std::memory_order_relaxed) >> 32) + 1;
     const std::uint64_t limit = static_cast<std::uint64_t>(std::min<std::int64_t>(num_threads - 1, tasks - 1));
+    come_.store(0, std::memory_order_relaxed);
     gate_.store(job << 32 | limit << 16, std::memory_order_release);
+    meet(static_cast<int>(limit));
     work(0);
     gate_.fetch_and(~limit_bits, std::memory_order_relaxed);
     for (int i = 1; (gate_.load(std::memory_order_acquire) & inside_bits) != 0; ++i) {
@@ -119,10 +121,17 @@ class Pool {
     }
   }
 
+  void wait_for_workers(bool on) { waits_.store(on, std::memory_order_relaxed); }
   bool warm() const { return awake_.load(std::memory_order_relaxed) > 0; }
 
  private:
   static constexpr std::uint64_t limit_bits = 0xffff0000u, inside_bits = 0xffffu;
+
+  void meet(int workers) {
+    if (!waits_.load(std::memory_order_relaxed)) return;
+    come_.fetch_add(1, std::memory_order_relaxed);
+    while (come_.load(std::memory_order_relaxed) <= std::min(workers, num_workers_)) sched_yield();
+  }
 
   void work(int worker) {
     for (int i = 0; i < num_threads_; ++i) {
@@ -165,6 +174,7 @@ class Pool {
         if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed))
           continue;
         last_job = gate >> 32;
+        meet(static_cast<int>((gate & limit_bits) >> 16));
         work(index + 1);
         gate_.fetch_sub(1, std::memory_order_release);
         spins = 0;
@@ -199,6 +209,8 @@ class Pool {
   alignas(64) std::atomic<std::uint64_t> gate_{0};  // job number : 32, limit : 16, inside : 16
   alignas(64) std::atomic<int> wanted_{0};          // workers that the open session keeps awake
   std::atomic<int> awake_{0};
+  std::atomic<int> come_{0};  // to the current job, while waits_
+  std::atomic<bool> waits_{false};
   alignas(64) std::atomic<bool> busy_{false};
   int num_workers_ = 0;
   // The current job: written by the owner while the gate is closed and nobody is inside.
@@ -300,5 +312,7 @@ std::int64_t tasks_run_by_worker(int worker) {
 void reset_worker_counters() {
   for (Counter& counter : tasks_run) counter.value.store(0, std::memory_order_relaxed);
 }
+
+void set_waits_for_workers(bool on) { Pool::instance().wait_for_workers(on); }
 
 }  // namespace burin::runtime

@@ -52,5 +52,7 @@ bool pool_is_warm();
 /// several took part. The calling thread is worker 0.
 std::int64_t tasks_run_by_worker(int worker);
 void reset_worker_counters();
+/// For those tests: while on, tasks are begun when all workers of a session have come, so that on a busy machine too several take part.
+void set_waits_for_workers(bool on);
 
 }  // namespace burin::runtime
