@@ -1,6 +1,7 @@
 // The story in one screen: a traced Function -> key -> cache -> passes -> code generation -> executable.
 #include "frontend/compile.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -68,7 +69,6 @@ passes::Options pass_options(const CompileOptions& options, Dump* dump) {
   passes::Options result;
   if (dump) result.observer = dump->observer();
   result.excess_precision = options.excess_precision;
-  result.memory_budget = options.memory_budget;
   result.donated = options.donated;
   return result;
 }
@@ -195,6 +195,16 @@ class Machine final : public CompiledFunction {
 };
 #endif
 
+void check_budget(const CompiledFunction& compiled, std::int64_t budget) {
+  if (budget < 0 || !compiled.has_program()) return;
+  const CallMemory memory = compiled.memory();
+  if (memory.total() <= budget) return;
+  const std::vector<ir::PlannedValue>& plan = compiled.program().plan;
+  const auto largest = std::max_element(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.type.bytes() < b.type.bytes(); });
+  fail(Msg::over_budget, memory.total(), budget, memory.arena, memory.scratch, memory.results,
+       largest == plan.end() ? "" : fmt::format("; the largest value is {} of {}", to_string(largest->type), largest->name));
+}
+
 std::shared_ptr<const CompiledFunction> build(ir::Function f, const CompileOptions& options, Dump* dump) {
   switch (chosen_backend()) {
     case Backend::evaluator: return std::make_shared<Evaluated>(std::move(f), options);
@@ -305,6 +315,7 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
     const auto dump = Dump::start(f);
     auto compiled = build(std::move(f), options, dump.get());
     if (dump) dump->finish(*compiled);
+    check_budget(*compiled, options.memory_budget);
     ++num_compiles;
     if (environment_flag("BURIN_LOG_COMPILES")) {
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;

@@ -109,7 +109,6 @@ std::string Compiled::explain_fusion() const {
   const detail::CompiledFunction& f = *state_->compiled;
   passes::Options options;
   options.excess_precision = f.options().excess_precision;
-  options.memory_budget = f.options().memory_budget;
   options.donated = f.options().donated;
   return passes::explain_fusion(passes::run_function_passes(f.traced(), f.target(), options));
 }

@@ -14,7 +14,6 @@ namespace burin::passes {
 
 struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
-  std::int64_t memory_budget = -1;         // bytes; -1: no limit; no pass reads it yet
   std::vector<bool> donated;               // by argument: its memory may be reused
   /// Passes left out, by name. Without `fuse` there is a kernel per op. Error for an unknown name, and for a pass that nothing
   /// runs without (PassInfo::optional).

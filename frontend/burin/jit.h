@@ -21,7 +21,8 @@ struct JitOptions {
   std::vector<int> donate = {};
   /// 0: BURIN_NUM_THREADS, else one per core.
   int num_threads = 0;
-  /// Bytes of working memory to aim for; -1: no limit. Without effect so far: nothing is computed twice to save memory.
+  /// The most bytes that a call may hold besides its arguments (Compiled::peak_bytes); a function that needs more is an error that
+  /// names its largest value. -1: no limit. Nothing is computed twice to save memory yet.
   std::int64_t memory_budget = -1;
   /// Chains of ops on 16-bit floats stay in f32 between ops.
   bool excess_precision = true;

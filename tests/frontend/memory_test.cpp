@@ -80,6 +80,22 @@ TEST_P(Memory, OfAnElementwiseChain) {
     }
 }
 
+TEST_P(Memory, OverTheBudgetIsAnError) {
+  const auto f = [&](std::int64_t budget) {
+    JitOptions with = options();
+    with.memory_budget = budget;
+    return jit([](Tensor a, Tensor b) { return matmul(a, b).sum(); }, with);
+  };
+  const Tensor a = drawn({33, 65}), b = drawn({65, 129});
+  const std::int64_t needed = f(-1).lower(a, b).compile().peak_bytes();
+  EXPECT_EQ(float(f(needed)(a, b)), float(f(-1)(a, b)));
+  const std::string message = error_text([&] { (void)f(needed - 1)(a, b); });
+  EXPECT_TRUE(message.starts_with("jit: memory_budget: a call holds " + std::to_string(needed) + " bytes besides its arguments, " +
+                                  std::to_string(needed - 1) + " are allowed (arena "))
+      << message;
+  EXPECT_NE(message.find("; the largest value is f32[33,129] of "), std::string::npos) << message;
+}
+
 TEST_P(Memory, OfMatmulsThatPack) {
   for (const DType dtype : {f32, bf16, f64}) {
     auto f = jit([](Tensor a, Tensor b) { return matmul(matmul(a.swapaxes(0, 1), b), b.swapaxes(0, 1)); }, options());
