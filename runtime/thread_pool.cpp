@@ -110,10 +110,11 @@ class Pool {
     }
     const std::uint64_t job = (gate_.load(std::memory_order_relaxed) >> 32) + 1;
     const std::uint64_t limit = static_cast<std::uint64_t>(std::min<std::int64_t>(num_threads - 1, tasks - 1));
-    come_.store(0, std::memory_order_relaxed);
+    each_his_own_ = waits_.load(std::memory_order_relaxed) && static_cast<int>(limit) <= num_workers_;
+    left_.store(each_his_own_ ? static_cast<int>(limit) : 0, std::memory_order_relaxed);
     gate_.store(job << 32 | limit << 16, std::memory_order_release);
-    meet(static_cast<int>(limit));
     work(0);
+    while (left_.load(std::memory_order_acquire) > 0) sched_yield();
     gate_.fetch_and(~limit_bits, std::memory_order_relaxed);
     for (int i = 1; (gate_.load(std::memory_order_acquire) & inside_bits) != 0; ++i) {
       pause();
@@ -127,14 +128,9 @@ class Pool {
  private:
   static constexpr std::uint64_t limit_bits = 0xffff0000u, inside_bits = 0xffffu;
 
-  void meet(int workers) {
-    if (!waits_.load(std::memory_order_relaxed)) return;
-    come_.fetch_add(1, std::memory_order_relaxed);
-    while (come_.load(std::memory_order_relaxed) <= std::min(workers, num_workers_)) sched_yield();
-  }
-
   void work(int worker) {
-    for (int i = 0; i < num_threads_; ++i) {
+    const int shares = each_his_own_ ? 1 : num_threads_;
+    for (int i = 0; i < shares; ++i) {
       Share& share = shares_[worker + i < num_threads_ ? worker + i : worker + i - num_threads_];
       // Looking before taking keeps finished shares from being written by everybody.
       while (share.next.load(std::memory_order_relaxed) < share.end) {
@@ -174,8 +170,8 @@ class Pool {
         if (!gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acquire, std::memory_order_relaxed))
           continue;
         last_job = gate >> 32;
-        meet(static_cast<int>((gate & limit_bits) >> 16));
         work(index + 1);
+        if (each_his_own_) left_.fetch_sub(1, std::memory_order_release);
         gate_.fetch_sub(1, std::memory_order_release);
         spins = 0;
         continue;
@@ -209,7 +205,6 @@ class Pool {
   alignas(64) std::atomic<std::uint64_t> gate_{0};  // job number : 32, limit : 16, inside : 16
   alignas(64) std::atomic<int> wanted_{0};          // workers that the open session keeps awake
   std::atomic<int> awake_{0};
-  std::atomic<int> come_{0};  // to the current job, while waits_
   std::atomic<bool> waits_{false};
   alignas(64) std::atomic<bool> busy_{false};
   int num_workers_ = 0;
@@ -218,6 +213,8 @@ class Pool {
   void* context_ = nullptr;
   int num_threads_ = 1;
   std::int64_t piece_ = 1;
+  bool each_his_own_ = false;  // nobody takes from another's share: all workers must come
+  std::atomic<int> left_{0};   // then, how many have not done theirs
   std::array<Share, max_threads> shares_;
   std::array<Sleeper, max_threads> sleepers_;
 };

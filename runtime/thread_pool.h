@@ -52,7 +52,8 @@ bool pool_is_warm();
 /// several took part. The calling thread is worker 0.
 std::int64_t tasks_run_by_worker(int worker);
 void reset_worker_counters();
-/// For those tests: while on, tasks are begun when all workers of a session have come, so that on a busy machine too several take part.
+/// For those tests: while on, every worker of a session does its own share and the others wait for it, so that all take part on
+/// a busy machine too.
 void set_waits_for_workers(bool on);
 
 }  // namespace burin::runtime
