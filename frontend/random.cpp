@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "base/message_ids.h"
 #include "frontend/promote.h"
+#include "ir/eval/scalar_integer.h"
 
 namespace burin {
 
@@ -168,9 +170,22 @@ Tensor raw_gumbel(const Tensor& key, const Shape& shape, DType dtype) {
   return -log(-log(raw_uniform(key, shape, constant(type, smallest_normal(dtype)), constant(type, 1), dtype)));
 }
 
+// The words of keys that are there, un-jitted; empty for others. Such keys are split and indexed on the spot: a program
+// for each number of keys would make a deeper model compile more.
+std::span<const std::uint32_t> words_at_hand(const Tensor& keys, bool unjitted, const std::source_location& where) {
+  const auto& node = detail::Access::node(keys);
+  if (!unjitted || !node || node->kind != detail::Node::Kind::concrete || node->type.dtype != DType::u32) return {};
+  return keys.data<std::uint32_t>(where);
+}
+
 Key element(const Keys& keys, std::int64_t i, const std::source_location& where) {
   const Tensor& data = keys.data();
-  return Key(data[Index(i, where)]);
+  const std::span<const std::uint32_t> words = words_at_hand(data, detail::current_trace() == nullptr, where);
+  const auto n = static_cast<std::int64_t>(words.size() / 2);
+  const std::int64_t at = i < 0 ? i + n : i;
+  if (at < 0 || at >= n || data.shape() != Shape{n, 2}) return Key(data[Index(i, where)]);
+  const auto pair = words.subspan(static_cast<std::size_t>(2 * at), 2);
+  return Key(tensor(std::vector<std::uint32_t>(pair.begin(), pair.end())));
 }
 
 }  // namespace
@@ -196,7 +211,17 @@ std::pair<Key, Key> split(const Key& key, Where where) {
 Keys split(const Key& key, std::int64_t n, Where where) {
   OpScope scope("split", where);
   if (n < 0) fail_at(detail::where_text(where), Msg::random_split, n);
-  return Keys(scope.done(words(threefry(checked(key, where), Shape{n}))));
+  const Tensor& data = checked(key, where);
+  const std::span<const std::uint32_t> own = words_at_hand(data, scope.unjitted(), where);
+  if (own.empty()) return Keys(scope.done(words(threefry(data, Shape{n}))));
+  std::vector<std::uint32_t> split_words;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t pair = ir::eval::integers::rule(ir::Tag<Op::threefry2x32>{}, std::uint64_t{own[0]} << 32 | own[1],
+                                                        static_cast<std::uint64_t>(i));
+    split_words.push_back(static_cast<std::uint32_t>(pair >> 32));
+    split_words.push_back(static_cast<std::uint32_t>(pair));
+  }
+  return Keys(tensor(split_words, Shape{n, 2}));
 }
 
 Key fold_in(const Key& key, const Operand& data) {
