@@ -74,7 +74,7 @@ class KernelEmitter {
   llvm::AllocaInst* allocate(llvm::Type* type, const std::string& name);
   llvm::Value* i64(std::int64_t value);
 
-  // emit_index.cpp
+  // emit_memory.cpp: indices
   /// With `apart`, the constant part is added there instead.
   Index evaluate(const ir::Affine& affine, std::int64_t* apart = nullptr);
   /// The index in every lane, in i64; a scalar when the block is not vectorised.
@@ -89,7 +89,7 @@ class KernelEmitter {
   template <class F>
   void unlikely(llvm::Value* condition, F&& f);
 
-  // emit_loops.cpp
+  // emit_kernel.cpp: loops
   void emit_loop(const Stmt& s);
   void emit_serial(const Stmt& s);
   void emit_unrolled(const Stmt& s);
@@ -107,7 +107,7 @@ class KernelEmitter {
   template <class F>
   void counted(llvm::Value* lo, llvm::Value* hi, std::int64_t step, const std::string& name, F&& f);
 
-  // emit_memory.cpp
+  // emit_memory.cpp: elements
   void emit_load(const Stmt& s);
   void emit_store(const Stmt& s);
   /// Element of lane 0, and how the other lanes lie from there.
@@ -126,19 +126,19 @@ class KernelEmitter {
   llvm::Value* lane_numbers(llvm::Type* integer);
   llvm::Value* combine_masks(llvm::Value* a, llvm::Value* b);
 
-  // emit_transpose.cpp
+  // emit_memory.cpp: blocks turned in registers
   /// Whether the stores of an unrolled loop of `count` iterations are better written a block at a time.
   bool stores_transposed(const Stmt& loop, std::int64_t count) const;
   std::size_t transposed_block() const;
   void flush_transposed();
 
-  // emit_accumulators.cpp
+  // emit_accumulate.cpp: accumulators
   void emit_acc(const Stmt& s);
   void emit_accumulate(const Stmt& s);
   void emit_finish(const Stmt& s);
   llvm::Value* combine(const Stmt& acc, llvm::Value* a, llvm::Value* b);
 
-  // emit_mma.cpp
+  // emit_accumulate.cpp: tiles of products
   void emit_mma(const Stmt& s);
 
   struct DelayedStore {
