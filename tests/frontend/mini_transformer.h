@@ -99,8 +99,14 @@ inline Tensor loss_fn(const Params& params, const Batch& batch, int num_heads) {
   return cross_entropy(model(params, batch.inputs, num_heads), batch.targets);
 }
 
+inline auto train_step_with(int num_heads) {
+  return [num_heads](const Params& params, const Batch& batch, const Tensor& rate) -> std::pair<Params, Tensor> {
+    auto [loss, grads] = value_and_grad(loss_fn)(params, batch, num_heads);
+    return {tree::map([&](Tensor p, Tensor g) { return p - rate * g; }, params, grads), loss};
+  };
+}
+
 inline std::pair<Params, Tensor> train_step(const Params& params, const Batch& batch, const Tensor& rate) {
-  auto [loss, grads] = value_and_grad(loss_fn)(params, batch, 4);
-  return {tree::map([&](Tensor p, Tensor g) { return p - rate * g; }, params, grads), loss};
+  return train_step_with(4)(params, batch, rate);
 }
 }  // namespace burin::test
