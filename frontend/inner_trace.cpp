@@ -13,12 +13,6 @@
 namespace burin {
 namespace detail {
 
-ir::Type InnerTrace::State::batched_type(const ir::Type& inner, std::int64_t size) {
-  ir::Type type{inner.dtype, Shape{size}};
-  for (std::int64_t extent : inner.shape) type.shape.push_back(extent);
-  return type;
-}
-
 // ---- visitors ----------------------------------------------------------------------------------------------------------
 
 // Leaves of an argument become arguments of the inner function.
@@ -267,8 +261,12 @@ void InnerTrace::finish_vmap(std::int64_t out_axis) {
   const std::vector<ir::ValueId> values = inline_function(result.function, operands);
   for (std::size_t i = 0; i < values.size(); ++i) {
     Tensor t = s.wrap(values[i], s.result_weak[i]);
-    if (!result.result_batched[i])
-      t = as_shape(t, State::batched_type(s.result_types[i], s.batch_size).shape);
+    if (!result.result_batched[i]) {
+      const ir::Type& type = s.result_types[i];
+      ir::Ints extents{s.batch_size};
+      extents.insert(extents.end(), type.shape.begin(), type.shape.end());
+      t = as_shape(t, checked_shape("vmap", extents, type.dtype, s.where));
+    }
     const auto rank = static_cast<std::int64_t>(t.shape().rank());
     if (out_axis < -rank || out_axis >= rank) {
       const std::string& path = s.collect.paths[i];

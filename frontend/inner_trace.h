@@ -47,7 +47,6 @@ struct InnerTrace::State {
   /// Sorts gradients of active leaves into arguments; the others get a note of their name.
   void place_gradients(const std::vector<Tensor>& of_active);
   TreeVisitor& assign_from(const std::vector<Tensor>& values);
-  static ir::Type batched_type(const ir::Type& inner, std::int64_t size);
 
   const char* name;
   std::source_location where;

@@ -11,6 +11,8 @@
 #include "base/message_ids.h"
 #include "frontend/compiled.h"
 #include "frontend/trace_stack.h"
+#include "ir/target.h"
+#include "runtime/limits.h"
 
 namespace burin {
 namespace detail {
@@ -91,9 +93,23 @@ void check_donation(const JitOptions& options, std::span<const bool> is_static_a
   }
 }
 
+namespace {
+
+void check_options(const JitOptions& options, const std::source_location& where) {
+  ir::Isa isa{};
+  if (!options.max_isa.empty() && !ir::isa_from_name(options.max_isa, &isa))
+    fail_at(where_text(where), Msg::unknown_isa, "jit: max_isa", options.max_isa, ir::known_isas());
+  if (options.num_threads < 0 || options.num_threads > runtime::max_threads)
+    fail_at(where_text(where), Msg::thread_count, "jit: num_threads", runtime::max_threads, options.num_threads);
+  if (options.memory_budget < -1) fail_at(where_text(where), Msg::memory_budget, options.memory_budget);
+}
+
+}  // namespace
+
 void fail_empty_jit(std::source_location where) { fail_at(where_text(where), Msg::jit_empty); }
 
 std::shared_ptr<JitCore> make_jit_core(JitOptions options, std::source_location where) {
+  check_options(options, where);
   return std::make_shared<JitCore>(std::move(options), where);
 }
 

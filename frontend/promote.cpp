@@ -92,6 +92,22 @@ Shape broadcast_shapes(const char* op, const std::vector<Tensor>& operands) {
   return result;
 }
 
+Shape checked_shape(const char* op, const IntList& extents, DType dtype, const std::source_location& where) {
+  for (std::size_t i = 0; i < extents.size(); ++i)
+    if (extents[i] < 0) fail_at(where_text(where), Msg::negative_extent, op, i, extents[i]);
+  if (extents.size() > Shape::max_rank)
+    fail_at(where_text(where), Msg::result_rank, op, extents.size(), Shape::max_rank);
+  const Shape shape(std::span<const std::int64_t>(extents.values()));
+  auto bytes = static_cast<std::int64_t>(size_of(dtype));
+  bool overflow = false;
+  for (std::int64_t extent : shape) {
+    if (extent == 0) return shape;
+    overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
+  }
+  if (overflow) fail_at(where_text(where), Msg::result_too_large, op, to_string(ir::Type{dtype, shape}));
+  return shape;
+}
+
 Tensor as_float(const Tensor& x) {
   const Node& node = used_node(x, {});
   return is_float(node.type.dtype) ? x : as_dtype(x, DType::f32, node.weak);

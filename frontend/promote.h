@@ -29,6 +29,10 @@ Matched match(const char* op, std::vector<Tensor> operands, bool only_floats = f
 /// The common shape of operands. Throws Error when they do not broadcast.
 Shape broadcast_shapes(const char* op, const std::vector<Tensor>& operands);
 
+/// The shape with these extents. Throws Error, which names `op`, for a negative extent, more axes than there can be and
+/// more bytes than can be counted.
+Shape checked_shape(const char* op, const IntList& extents, DType dtype, const std::source_location& where = {});
+
 /// Integers and bools as f32 (weakly when weak); floats as they are.
 Tensor as_float(const Tensor& x);
 /// An axis counted from the end when negative. Throws Error when out of range.

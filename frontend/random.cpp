@@ -235,31 +235,35 @@ Key fold_in(const Key& key, const Operand& data) {
   return Key(scope.done(words(threefry(checked(key, data.where), {}, counter))));
 }
 
-Tensor bits(const Key& key, const Shape& shape, DType dtype, Where where) {
+Tensor bits(const Key& key, const IntList& dims, DType dtype, Where where) {
   OpScope scope("bits", where);
   if (!is_unsigned_int(dtype))
     fail_at(detail::where_text(where), Msg::random_dtype, "bits", "u8, u16, u32 or u64", name(dtype));
+  const Shape shape = detail::checked_shape("random::bits", dims, dtype, where);
   return scope.done(raw_bits(checked(key, where), shape, dtype));
 }
 
-Tensor uniform(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype, Where where) {
+Tensor uniform(const Key& key, const IntList& dims, const Operand& low, const Operand& high, DType dtype, Where where) {
   OpScope scope("uniform", where);
   check_float("uniform", dtype, where);
+  const Shape shape = detail::checked_shape("random::uniform", dims, dtype, where);
   return scope.done(raw_uniform(checked(key, where), shape, spread(low.tensor, dtype, shape, where),
                                 spread(high.tensor, dtype, shape, where), dtype,
                                 exact_width(low.tensor, high.tensor)));
 }
 
-Tensor normal(const Key& key, const Shape& shape, DType dtype, Where where) {
+Tensor normal(const Key& key, const IntList& dims, DType dtype, Where where) {
   OpScope scope("normal", where);
   check_float("normal", dtype, where);
+  const Shape shape = detail::checked_shape("random::normal", dims, dtype, where);
   return scope.done(raw_normal(checked(key, where), shape, dtype));
 }
 
-Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const Shape& shape, DType dtype,
+Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const IntList& dims, DType dtype,
                         Where where) {
   OpScope scope("truncated_normal", where);
   check_float("truncated_normal", dtype, where);
+  const Shape shape = detail::checked_shape("random::truncated_normal", dims, dtype, where);
   const Tensor from = spread(low.tensor, dtype, shape, where), to = spread(high.tensor, dtype, shape, where);
   const Tensor root = constant(ir::Type{dtype, shape}, std::sqrt(2.0));
   const Tensor u = raw_uniform(checked(key, where), shape, erf(from / root), erf(to / root), dtype, false);
@@ -267,19 +271,21 @@ Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high,
   return scope.done(clip(root * erf_inv(u), next_float(stop_gradient(from), true), next_float(stop_gradient(to), false)));
 }
 
-Tensor bernoulli(const Key& key, const Operand& p, const Shape& shape, Where where) {
+Tensor bernoulli(const Key& key, const Operand& p, const IntList& dims, Where where) {
   OpScope scope("bernoulli", where);
   const Tensor share = detail::as_float(p.tensor);
+  const Shape shape = detail::checked_shape("random::bernoulli", dims, share.dtype(), where);
   const Shape result = shape.rank() == 0 ? share.shape() : shape;
   const ir::Type type{share.dtype(), result};
   const Tensor u = raw_uniform(checked(key, where), result, constant(type, 0), constant(type, 1), type.dtype);
   return scope.done(u < spread(share, type.dtype, result, where));
 }
 
-Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype, Where where) {
+Tensor randint(const Key& key, const IntList& dims, const Operand& low, const Operand& high, DType dtype, Where where) {
   OpScope scope("randint", where);
   if (!is_int(dtype))
     fail_at(detail::where_text(where), Msg::random_dtype, "randint", "an integer dtype", name(dtype));
+  const Shape shape = detail::checked_shape("random::randint", dims, dtype, where);
   const Tensor& data = checked(key, where);
   const auto half = [&](std::int64_t i) {
     const Tensor pairs = words(threefry(data, Shape{2}));
@@ -305,20 +311,22 @@ Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Ope
   return scope.done(as_dtype(emit(Op::add, {from, as_dtype(emit(Op::rem, {offset, span}), drawn)}), dtype));
 }
 
-Tensor gumbel(const Key& key, const Shape& shape, DType dtype, Where where) {
+Tensor gumbel(const Key& key, const IntList& dims, DType dtype, Where where) {
   OpScope scope("gumbel", where);
   check_float("gumbel", dtype, where);
+  const Shape shape = detail::checked_shape("random::gumbel", dims, dtype, where);
   return scope.done(raw_gumbel(checked(key, where), shape, dtype));
 }
 
-Tensor exponential(const Key& key, const Shape& shape, DType dtype, Where where) {
+Tensor exponential(const Key& key, const IntList& dims, DType dtype, Where where) {
   OpScope scope("exponential", where);
   check_float("exponential", dtype, where);
+  const Shape shape = detail::checked_shape("random::exponential", dims, dtype, where);
   const ir::Type type{dtype, shape};
   return scope.done(-log1p(-raw_uniform(checked(key, where), shape, constant(type, 0), constant(type, 1), dtype)));
 }
 
-Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, const std::optional<Shape>& shape,
+Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, const std::optional<IntList>& dims,
                    Where where) {
   OpScope scope("categorical", where);
   const Tensor l = detail::as_float(logits.tensor);
@@ -327,14 +335,14 @@ Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis, con
   Shape batch;
   for (std::size_t i = 0; i < own.rank(); ++i)
     if (i != at) batch.push_back(own[i]);
-  const Shape result = shape.value_or(batch);
+  const Shape result = dims ? detail::checked_shape("random::categorical", *dims, l.dtype(), where) : batch;
   bool fits = result.rank() >= batch.rank();
   const std::size_t extra = fits ? result.rank() - batch.rank() : 0;
   for (std::size_t i = 0; fits && i < batch.rank(); ++i) fits = result[extra + i] == batch[i];
   if (!fits) fail_at(detail::where_text(where), Msg::random_categorical, to_string(result), detail::type_text(l));
-  Shape drawn;
-  for (std::size_t i = 0; i < extra; ++i) drawn.push_back(result[i]);
-  for (std::int64_t extent : own) drawn.push_back(extent);
+  ir::Ints noise(result.begin(), result.begin() + extra);
+  noise.insert(noise.end(), own.begin(), own.end());
+  const Shape drawn = detail::checked_shape("random::categorical", noise, l.dtype(), where);
   const Tensor noisy = raw_gumbel(checked(key, where), drawn, l.dtype()) + l;
   return scope.done(argmax(noisy, static_cast<std::int64_t>(at + extra)));
 }
@@ -345,7 +353,7 @@ Tensor permutation(const Key& key, std::int64_t n, Where where) {
 }
 
 Tensor permutation(const Key& key, const Tensor& x, Where where) {
-  if (x.shape().rank() == 0) fail_at(detail::where_text(where), Msg::random_permutation);
+  if (x.rank(where) == 0) fail_at(detail::where_text(where), Msg::random_permutation);
   const std::int64_t n = x.shape()[0];
   // Sorting by 32 random bits, again while two elements may have drawn the same.
   const int rounds = static_cast<int>(std::ceil(3 * std::log(static_cast<double>(std::max<std::int64_t>(1, n))) /

@@ -5,7 +5,7 @@
 
 #include "base/message_ids.h"
 #include "frontend/node.h"
-#include "frontend/trace_stack.h"
+#include "frontend/promote.h"
 
 namespace burin {
 
@@ -31,7 +31,8 @@ void store_inline(Node& node) {
 // Concrete elements of a tensor, or an error that says what to do instead.
 const Node& concrete_node(const Tensor& t, const Tensor::Where& where) {
   const Node& node = detail::used_node(t, where);
-  if (node.kind == Node::Kind::traced) fail_at(detail::where_text(where), Msg::traced_value_read, detail::traced_text(node));
+  if (node.kind == Node::Kind::traced) fail_at(detail::where_text(where), Msg::traced_value_read, detail::traced_text(node),
+            node.type.dtype == DType::bool_ ? " and `&`, `|` instead of `&&`, `||`" : "");
   if (node.kind == Node::Kind::abstract)
     fail_at(detail::where_text(where), Msg::abstract_value_read, to_string(node.type));
   return node;
@@ -87,8 +88,9 @@ ir::Literal number_literal(const Node& number, DType dtype, const std::source_lo
 
 void fail_ragged(std::source_location where) { fail_at(where_text(where), Msg::tensor_ragged); }
 
-Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, const Shape& shape,
+Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, const IntList& dims,
                   std::source_location where) {
+  const Shape shape = checked_shape("tensor", dims, dtype, where);
   if (static_cast<std::int64_t>(count) != shape.size())
     fail_at(where_text(where), Msg::tensor_element_count, count, to_string(shape), shape.size());
   const ir::Type type{from, shape};
@@ -134,9 +136,9 @@ void Tensor::set_unsigned(std::uint64_t value) {
 }
 
 bool Tensor::traced() const { return node_ && node_->kind == Node::Kind::traced; }
-Shape Tensor::shape() const { return detail::used_node(*this, {}).type.shape; }
-DType Tensor::dtype() const { return detail::used_node(*this, {}).type.dtype; }
-bool Tensor::weak() const { return detail::used_node(*this, {}).weak; }
+Shape Tensor::shape(Where where) const { return detail::used_node(*this, where).type.shape; }
+DType Tensor::dtype(Where where) const { return detail::used_node(*this, where).type.dtype; }
+bool Tensor::weak(Where where) const { return detail::used_node(*this, where).weak; }
 
 void Tensor::copy_shape(std::span<std::int64_t> dims, Where where) const {
   const Node& node = detail::used_node(*this, where);
@@ -186,10 +188,10 @@ void Tensor::copy_elements(void* to, DType dtype, Where where) const {
   std::memcpy(to, converted.raw().data(), bytes);
 }
 
-Tensor abstract_tensor(const Shape& shape, DType dtype) {
+Tensor abstract_tensor(const IntList& shape, DType dtype, std::source_location where) {
   auto node = std::make_shared<Node>();
   node->kind = Node::Kind::abstract;
-  node->type = ir::Type{dtype, shape};
+  node->type = ir::Type{dtype, detail::checked_shape("abstract_tensor", shape, dtype, where)};
   return Access::make(std::move(node));
 }
 

@@ -47,7 +47,7 @@ Leaves only_floats(Leaves leaves) {
 }
 
 void check_order(const LeafFunction& f, const Leaves& at, const std::vector<std::string>& names, int order,
-                 const CheckGradsOptions& o) {
+                 const CheckGradsOptions& o, const std::source_location& where) {
   const LeafFunction floats = [&](const Leaves& x) { return only_floats(f(x)); };
   const Leaves direction = random_like(at, o.seed);
   const auto [value, tangent] = jvp(floats, std::tuple<Leaves>(at), std::tuple<Leaves>(direction));
@@ -62,8 +62,8 @@ void check_order(const LeafFunction& f, const Leaves& at, const std::vector<std:
   const auto check = [&](const char* mode, double expected, double found, double tolerance) {
     const double scale = 1 + std::max(std::abs(expected), std::abs(found));
     if (!(std::abs(expected - found) <= tolerance * scale))
-      fail(Msg::wrong_derivative, o.order - order + 1, mode, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", found),
-               names.empty() ? "" : names[0]);
+      fail_at(where_text(where), Msg::wrong_derivative, o.order - order + 1, mode, fmt::format("{:.9g}", expected),
+              fmt::format("{:.9g}", found), names.empty() ? "" : names[0]);
   };
   // A difference quotient of an order-n derivative loses digits; forward and reverse must agree to rounding.
   check("forward", numeric, forward, o.tolerance * 10);
@@ -73,7 +73,7 @@ void check_order(const LeafFunction& f, const Leaves& at, const std::vector<std:
     const auto [y, back] = vjp(floats, x);
     return std::get<0>(back(weights));
   };
-  check_order(derivative, at, names, order - 1, o);
+  check_order(derivative, at, names, order - 1, o, where);
 }
 
 double ulps(double a, double b, DType dtype) {
@@ -85,9 +85,10 @@ double ulps(double a, double b, DType dtype) {
   return std::abs(a - b) / std::ldexp(1.0, exponent - 1 - digits);
 }
 
-Comparison::Leaf compare_leaf(std::string path, const Tensor& a, const Tensor& b) {
+Comparison::Leaf compare_leaf(std::string path, const Tensor& a, const Tensor& b, const std::source_location& where) {
   if (a.shape() != b.shape() || a.dtype() != b.dtype())
-    fail(Msg::compare_types, path, to_string(a.shape()), to_string(b.shape()));
+    fail_at(where_text(where), Msg::compare_types, path, to_string(ir::Type{a.dtype(), a.shape()}),
+            to_string(ir::Type{b.dtype(), b.shape()}));
   Comparison::Leaf leaf{std::move(path)};
   const std::vector<double> x = a.to_vector<double>(), y = b.to_vector<double>();
   double difference = 0, size = 0;
@@ -112,20 +113,20 @@ Leaves gradients_of_sum(const LeafFunction& f, const Leaves& at) {
 }  // namespace
 
 void check_gradients(const LeafFunction& f, const Leaves& at, const std::vector<std::string>& names,
-                     const CheckGradsOptions& options) {
-  check_order(f, at, names, options.order, options);
+                     const CheckGradsOptions& options, std::source_location where) {
+  check_order(f, at, names, options.order, options, where);
 }
 
 Comparison compare_functions(const LeafFunction& f, const LeafFunction& g, const Leaves& at,
-                             const std::vector<std::string>& names) {
+                             const std::vector<std::string>& names, std::source_location where) {
   Comparison result;
   const Leaves a = f(at), b = g(at);
-  if (a.size() != b.size()) fail(Msg::compare_leaves, a.size(), b.size());
+  if (a.size() != b.size()) fail_at(where_text(where), Msg::compare_leaves, a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i)
-    result.leaves.push_back(compare_leaf(a.size() == 1 ? "result" : "result " + std::to_string(i), a[i], b[i]));
+    result.leaves.push_back(compare_leaf(a.size() == 1 ? "result" : "result " + std::to_string(i), a[i], b[i], where));
   if (at.empty()) return result;
   const Leaves da = gradients_of_sum(f, at), db = gradients_of_sum(g, at);
-  for (std::size_t i = 0; i < da.size(); ++i) result.leaves.push_back(compare_leaf("gradient " + names[i], da[i], db[i]));
+  for (std::size_t i = 0; i < da.size(); ++i) result.leaves.push_back(compare_leaf("gradient " + names[i], da[i], db[i], where));
   return result;
 }
 

@@ -103,9 +103,9 @@ Tensor all_finite(const std::vector<Tensor*>& leaves, std::source_location where
   return scope.done(all);
 }
 
-std::int64_t count(const std::vector<Tensor*>& leaves) {
+std::int64_t count(const std::vector<Tensor*>& leaves, std::source_location where) {
   std::int64_t n = 0;
-  for (const Tensor* leaf : leaves) n += leaf->size();
+  for (const Tensor* leaf : leaves) n += leaf->size(where);
   return n;
 }
 
@@ -113,6 +113,6 @@ void check_leaf_count(std::size_t found, std::size_t expected, std::source_locat
   if (found != expected) fail_at(where_text(where), Msg::leaf_count, expected, found);
 }
 
-Tensor zeros_like_leaf(const Tensor& leaf) { return zeros_like(leaf); }
+Tensor zeros_like_leaf(const Tensor& leaf, const std::source_location& where) { return zeros_like({leaf, where}); }
 
 }  // namespace burin::detail

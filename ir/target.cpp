@@ -74,6 +74,8 @@ std::string size_text(std::int64_t bytes) {
 
 }  // namespace
 
+std::string known_isas() { return fmt::format("{}", fmt::join(isa_names, ", ")); }
+
 std::string_view name(Isa isa) { return isa_names[static_cast<std::size_t>(isa)]; }
 
 bool isa_from_name(std::string_view text, Isa* isa) {
@@ -110,7 +112,7 @@ CpuFeatures host_features(bool ask_for_tiles) {
 
 Target narrowed_target(const CpuFeatures& features, std::string_view max_isa) {
   Isa limit = Isa::amx;
-  if (!max_isa.empty() && !isa_from_name(max_isa, &limit)) fail(Msg::unknown_isa, max_isa, fmt::join(isa_names, ", "));
+  if (!max_isa.empty() && !isa_from_name(max_isa, &limit)) fail(Msg::unknown_isa, "target", max_isa, known_isas());
   const std::pair<bool, std::string_view> floor[] = {
       {features.avx2, "AVX2"}, {features.fma, "FMA"}, {features.f16c, "F16C"}};
   for (const auto& [present, feature] : floor)

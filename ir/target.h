@@ -25,6 +25,8 @@ std::string to_string(const Target& target);
 std::string_view name(Isa isa);
 /// False when the name is none of avx2, avx512, avx512_bf16, amx.
 bool isa_from_name(std::string_view text, Isa* isa);
+/// These names, for messages.
+std::string known_isas();
 
 /// What the processor has and the operating system lets programs use. `avx512` is F, BW, DQ, VL and CD together.
 struct CpuFeatures {

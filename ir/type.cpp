@@ -13,13 +13,21 @@ std::string_view name(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
-Shape::Shape(std::span<const std::int64_t> dims) {
-  for (std::int64_t extent : dims) push_back(extent);
+namespace {
+std::string place_of(const std::source_location& where) {
+  std::string_view file = where.file_name();
+  file.remove_prefix(file.find_last_of('/') + 1);
+  return std::string(file) + ":" + std::to_string(where.line());
+}
+}  // namespace
+
+Shape::Shape(std::span<const std::int64_t> dims, std::source_location where) {
+  for (std::int64_t extent : dims) push_back(extent, where);
 }
 
-void Shape::push_back(std::int64_t extent) {
-  if (rank_ == max_rank) fail(Msg::rank_too_large, max_rank);
-  if (extent < 0) fail(Msg::negative_extent, rank_, extent);
+void Shape::push_back(std::int64_t extent, std::source_location where) {
+  if (rank_ == max_rank) fail_at(place_of(where), Msg::rank_too_large, "shape", max_rank);
+  if (extent < 0) fail_at(place_of(where), Msg::negative_extent, "shape", rank_, extent);
   dims_[rank_++] = extent;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,11 +64,11 @@ class Shape {
   static Shape of(Ints... dims) {
     return Shape{static_cast<std::int64_t>(dims)...};
   }
-  Shape(std::initializer_list<Extent> dims) {
-    for (Extent extent : dims) push_back(extent.value);
+  /// Throws Error, which names the caller's line, when there are more than 8 axes or an extent is negative.
+  Shape(std::initializer_list<Extent> dims, std::source_location where = std::source_location::current()) {
+    for (Extent extent : dims) push_back(extent.value, where);
   }
-  /// Throws Error when there are more than 8 axes or an extent is negative.
-  explicit Shape(std::span<const std::int64_t> dims);
+  explicit Shape(std::span<const std::int64_t> dims, std::source_location where = std::source_location::current());
 
   std::size_t rank() const { return rank_; }
   std::int64_t operator[](std::size_t axis) const { return dims_[axis]; }
@@ -78,7 +79,7 @@ class Shape {
   std::span<const std::int64_t> dims() const { return {dims_.data(), rank_}; }
   /// Number of elements: the product of the extents, 1 for rank 0. Throws Error when 63 bits cannot count them.
   std::int64_t size() const;
-  void push_back(std::int64_t extent);
+  void push_back(std::int64_t extent, std::source_location where = std::source_location::current());
 
   friend bool operator==(const Shape& a, const Shape& b);
 

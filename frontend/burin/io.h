@@ -10,9 +10,10 @@
 namespace burin {
 namespace detail {
 void save_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& leaves,
-                      const std::map<std::string, std::string>& metadata);
+                      const std::map<std::string, std::string>& metadata, std::source_location where);
 /// Puts the file's tensors into the leaves; one error lists all that are missing, extra, or of another type.
-void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves);
+void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves,
+                      std::source_location where);
 }  // namespace detail
 
 namespace io {
@@ -21,22 +22,23 @@ namespace io {
 /// Throws, naming path and reason, when the file cannot be written, a leaf has no value, or two leaves have the same
 /// path; what stood there before then stays.
 template <class T>
-void save(const std::string& path, const T& tree, const std::map<std::string, std::string>& metadata = {}) {
+void save(const std::string& path, const T& tree, const std::map<std::string, std::string>& metadata = {},
+          std::source_location where = std::source_location::current()) {
   detail::PathFlattening flat;
   detail::read_tree(tree, flat);
   std::vector<Tensor> leaves;
   for (const Tensor* leaf : flat.leaves) leaves.push_back(*leaf);
-  detail::save_safetensors(path, flat.paths, leaves, metadata);
+  detail::save_safetensors(path, flat.paths, leaves, metadata, where);
 }
 /// A tree like `like`, static values included, with the leaves of the file, which must have exactly these names, dtypes
 /// and shapes: one error lists all that are missing, extra, or of another type. Throws, naming path and place, for a
 /// file that is missing, cut off or malformed.
 template <class T>
-T load(const std::string& path, const T& like) {
+T load(const std::string& path, const T& like, std::source_location where = std::source_location::current()) {
   T result = like;
   detail::PathFlattening flat;
   detail::visit_tree(result, flat);
-  detail::load_safetensors(path, flat.paths, flat.leaves);
+  detail::load_safetensors(path, flat.paths, flat.leaves, where);
   return result;
 }
 /// All tensors of a file by name, with the file's dtypes (the 13 of Burin; another is an error) and shapes of at most 8

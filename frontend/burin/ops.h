@@ -198,7 +198,7 @@ Tensor expand_dims(const Operand& x, const IntList& axes);
 /// Drops axes of extent 1: those named (another extent is an error), or all.
 Tensor squeeze(const Operand& x, const Axes& axes = {});
 /// NumPy's rule: axes align at the right, and an extent is that of `shape` or 1.
-Tensor broadcast_to(const Operand& x, const Shape& shape);
+Tensor broadcast_to(const Operand& x, const IntList& shape);
 /// Parts along one of their axes, which alone may differ in extent; dtypes promote. No parts are an error.
 Tensor concatenate(const std::vector<Tensor>& parts, std::int64_t axis = 0,
                    std::source_location where = std::source_location::current());
@@ -220,11 +220,11 @@ Tensor tril(const Operand& x, std::int64_t k = 0);
 Tensor triu(const Operand& x, std::int64_t k = 0);
 
 // ---- makers --------------------------------------------------------------------------------------------------------------------
-// A negative extent and a shape of more bytes than 63 bits count are errors.
-Tensor zeros(const Shape& shape, DType dtype = f32, std::source_location where = std::source_location::current());
-Tensor ones(const Shape& shape, DType dtype = f32, std::source_location where = std::source_location::current());
+// A negative extent, more than 8 axes and a shape of more bytes than 63 bits count are errors.
+Tensor zeros(const IntList& shape, DType dtype = f32, std::source_location where = std::source_location::current());
+Tensor ones(const IntList& shape, DType dtype = f32, std::source_location where = std::source_location::current());
 /// `value` (broadcast to the shape) in every element. The dtype is that of the number (f32, i32 or bool) unless given.
-Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype = {});
+Tensor full(const IntList& shape, const Operand& value, std::optional<DType> dtype = {});
 /// Of the shape and dtype of x.
 Tensor zeros_like(const Operand& x);
 Tensor ones_like(const Operand& x);
@@ -240,7 +240,7 @@ Tensor linspace(double start, double stop, std::int64_t n, DType dtype = f32,
 /// [n, n]: 1 on the diagonal.
 Tensor eye(std::int64_t n, DType dtype = f32, std::source_location where = std::source_location::current());
 /// The index along `axis` in every element.
-Tensor iota(const Shape& shape, std::int64_t axis, DType dtype = i32,
+Tensor iota(const IntList& shape, std::int64_t axis, DType dtype = i32,
             std::source_location where = std::source_location::current());
 /// [..., classes] for ids [...]: 1 where the new last axis equals the id, else 0; ids out of range give zeros.
 Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype = f32);

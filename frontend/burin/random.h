@@ -54,7 +54,7 @@ class Keys {
     std::source_location where;
   };
   Key operator[](const Number& i) const;
-  std::int64_t size() const { return data_.shape()[0]; }
+  std::int64_t size(std::source_location where = std::source_location::current()) const { return data_.shape(where)[0]; }
   const Tensor& data() const { return data_; }
 
  private:
@@ -83,29 +83,29 @@ std::array<Key, n> split(const Key& key, Where where = Where::current()) {
 Key fold_in(const Key& key, const Operand& data);
 
 /// Uniform bits as u8, u16, u32 or u64.
-Tensor bits(const Key& key, const Shape& shape, DType dtype = u32, Where where = Where::current());
+Tensor bits(const Key& key, const IntList& shape, DType dtype = u32, Where where = Where::current());
 /// low + (high - low) * u with u in [0, 1) from the highest bits; bounds broadcast to the shape.
-Tensor uniform(const Key& key, const Shape& shape = {}, const Operand& low = 0.0, const Operand& high = 1.0,
+Tensor uniform(const Key& key, const IntList& shape = {}, const Operand& low = 0.0, const Operand& high = 1.0,
                DType dtype = f32, Where where = Where::current());
 /// Mean 0, deviation 1: sqrt(2) * erf_inv(u), u uniform in (-1, 1).
-Tensor normal(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
+Tensor normal(const Key& key, const IntList& shape = {}, DType dtype = f32, Where where = Where::current());
 /// Normal, kept within [low, high]: sqrt(2) * erf_inv(u), u uniform between erf(low / sqrt(2)) and erf(high / sqrt(2)).
 /// Bounds broadcast to the shape.
-Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const Shape& shape = {},
+Tensor truncated_normal(const Key& key, const Operand& low, const Operand& high, const IntList& shape = {},
                         DType dtype = f32, Where where = Where::current());
 /// bool: true with probability p, uniform < p. p broadcasts to the shape; without a shape the result has p's.
-Tensor bernoulli(const Key& key, const Operand& p = 0.5, const Shape& shape = {}, Where where = Where::current());
+Tensor bernoulli(const Key& key, const Operand& p = 0.5, const IntList& shape = {}, Where where = Where::current());
 /// Whole numbers in [low, high), of an integer dtype; low where high <= low. Bounds outside the dtype are moved to its
 /// edge: randint(key, shape, 0, 256, u8).
-Tensor randint(const Key& key, const Shape& shape, const Operand& low, const Operand& high, DType dtype = i32,
+Tensor randint(const Key& key, const IntList& shape, const Operand& low, const Operand& high, DType dtype = i32,
                Where where = Where::current());
 /// -log(-log(u)).
-Tensor gumbel(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
+Tensor gumbel(const Key& key, const IntList& shape = {}, DType dtype = f32, Where where = Where::current());
 /// -log1p(-u): mean 1.
-Tensor exponential(const Key& key, const Shape& shape = {}, DType dtype = f32, Where where = Where::current());
+Tensor exponential(const Key& key, const IntList& shape = {}, DType dtype = f32, Where where = Where::current());
 /// An index (i32) along `axis`, with probabilities softmax(logits): argmax(logits + gumbel). `shape`: of the result,
 /// whose last axes are those of logits without `axis`.
-Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis = -1, const std::optional<Shape>& shape = {},
+Tensor categorical(const Key& key, const Operand& logits, std::int64_t axis = -1, const std::optional<IntList>& shape = {},
                    Where where = Where::current());
 /// 0, ..., n - 1 (i32) in random order.
 Tensor permutation(const Key& key, std::int64_t n, Where where = Where::current());

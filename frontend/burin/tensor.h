@@ -139,7 +139,7 @@ class Tensor {
   /// True while this stands for a value of a function that is being traced.
   bool traced() const;
 
-  Shape shape() const;
+  Shape shape(Where where = Where::current()) const;
   /// The extents of a tensor of that rank: auto [B, T, D] = x.shape<3>(). Another rank is an error.
   template <std::size_t rank>
   std::array<std::int64_t, rank> shape(Where where = Where::current()) const {
@@ -147,12 +147,12 @@ class Tensor {
     copy_shape(dims, where);
     return dims;
   }
-  std::int64_t rank() const { return static_cast<std::int64_t>(shape().rank()); }
+  std::int64_t rank(Where where = Where::current()) const { return static_cast<std::int64_t>(shape(where).rank()); }
   /// The number of elements.
-  std::int64_t size() const { return shape().size(); }
-  DType dtype() const;
+  std::int64_t size(Where where = Where::current()) const { return shape(where).size(); }
+  DType dtype(Where where = Where::current()) const;
   /// True for values made from C++ numbers alone: they adapt their dtype to what they meet.
-  bool weak() const;
+  bool weak(Where where = Where::current()) const;
 
   // ---- numbers out; an error for a traced tensor ---------------------------------------------------------------------
   /// The only element, converted: float(loss).
@@ -172,7 +172,7 @@ class Tensor {
   /// All elements in row-major order, converted to T as astype does.
   template <class T>
   std::vector<T> to_vector(Where where = Where::current()) const {
-    std::vector<T> values(static_cast<std::size_t>(size()));
+    std::vector<T> values(static_cast<std::size_t>(size(where)));
     if constexpr (std::is_same_v<T, bool>) {
       std::unique_ptr<bool[]> flags(new bool[values.size()]);
       copy_elements(flags.get(), DType::bool_, where);
@@ -186,7 +186,7 @@ class Tensor {
   /// long as a Tensor holds them.
   template <class T>
   std::span<const T> data(Where where = Where::current()) const& {
-    return {static_cast<const T*>(raw(detail::dtype_of<T>(), where)), static_cast<std::size_t>(size())};
+    return {static_cast<const T*>(raw(detail::dtype_of<T>(), where)), static_cast<std::size_t>(size(where))};
   }
   template <class T>
   std::span<const T> data(Where = Where::current()) const&& {
@@ -261,7 +261,7 @@ std::string to_string(const Tensor& tensor);
 
 // ---- tensors from host memory ------------------------------------------------------------------------------------------
 namespace detail {
-Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, const Shape& shape,
+Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, const IntList& shape,
                   std::source_location where);
 template <class T>
 constexpr DType brace_dtype() {  // plain numbers in braces take the default dtypes, as in JAX
@@ -319,12 +319,12 @@ Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<
 /// A copy of `values`, row-major, under `shape`, whose size must agree (else an error names both); the dtype is that of
 /// T.
 template <class T>
-Tensor tensor(std::span<T> values, const Shape& shape, std::source_location where = std::source_location::current()) {
+Tensor tensor(std::span<T> values, const IntList& shape, std::source_location where = std::source_location::current()) {
   constexpr DType dtype = detail::dtype_of<T>();
   return detail::from_bytes(values.data(), values.size(), dtype, dtype, shape, where);
 }
 template <class T>
-Tensor tensor(const std::vector<T>& values, const Shape& shape,
+Tensor tensor(const std::vector<T>& values, const IntList& shape,
               std::source_location where = std::source_location::current()) {
   constexpr DType dtype = detail::dtype_of<T>();
   return detail::from_bytes(detail::copy_of(values).get(), values.size(), dtype, dtype, shape, where);
@@ -335,6 +335,7 @@ Tensor tensor(const std::vector<T>& values, std::source_location where = std::so
   return tensor(values, Shape{values.size()}, where);
 }
 /// A shape and dtype without data, for eval_shape and lower: how a model that does not fit is planned.
-Tensor abstract_tensor(const Shape& shape, DType dtype = f32);
+Tensor abstract_tensor(const IntList& shape, DType dtype = f32,
+                       std::source_location where = std::source_location::current());
 
 }  // namespace burin

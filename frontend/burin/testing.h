@@ -36,10 +36,10 @@ using Leaves = std::vector<Tensor>;
 using LeafFunction = std::function<Leaves(const Leaves&)>;
 /// f maps f64 leaves to leaves. Throws Error naming order, mode and numbers.
 void check_gradients(const LeafFunction& f, const Leaves& at, const std::vector<std::string>& names,
-                     const CheckGradsOptions& options);
+                     const CheckGradsOptions& options, std::source_location where);
 /// f and g map float leaves to all result leaves.
 Comparison compare_functions(const LeafFunction& f, const LeafFunction& g, const Leaves& at,
-                             const std::vector<std::string>& names);
+                             const std::vector<std::string>& names, std::source_location where);
 
 // The float leaves of arguments, and the function of them alone.
 template <class F, class... A>
@@ -70,26 +70,28 @@ struct LeafView {
 template <class F>
 class CheckGrads final : public Callable<CheckGrads<F>, signature_of<F>> {
  public:
-  CheckGrads(F f, CheckGradsOptions options) : f_(std::move(f)), options_(options) {}
+  CheckGrads(F f, CheckGradsOptions options, std::source_location where)
+      : f_(std::move(f)), options_(options), where_(where) {}
   template <class... A>
   bool invoke(const A&... args) const {
     LeafView<F, A...> view{f_, std::tuple<A...>(args...)};
     std::vector<std::string> names;
     Leaves at;
     for (Tensor* leaf : view.float_leaves(view.arguments, &names)) at.push_back(leaf->astype(f64));
-    check_gradients(view, at, names, options_);
+    check_gradients(view, at, names, options_, where_);
     return true;
   }
 
  private:
   F f_;
   CheckGradsOptions options_;
+  std::source_location where_;
 };
 
 template <class F, class G>
 class Compare final : public Callable<Compare<F, G>, signature_of<F>> {
  public:
-  Compare(F f, G g) : f_(std::move(f)), g_(std::move(g)) {}
+  Compare(F f, G g, std::source_location where) : f_(std::move(f)), g_(std::move(g)), where_(where) {}
   template <class... A>
   Comparison invoke(const A&... args) const {
     LeafView<F, A...> first{f_, std::tuple<A...>(args...)};
@@ -97,25 +99,27 @@ class Compare final : public Callable<Compare<F, G>, signature_of<F>> {
     std::vector<std::string> names;
     Leaves at;
     for (Tensor* leaf : first.float_leaves(first.arguments, &names)) at.push_back(*leaf);
-    return compare_functions(first, second, at, names);
+    return compare_functions(first, second, at, names, where_);
   }
 
  private:
   F f_;
   G g_;
+  std::source_location where_;
 };
 }  // namespace detail
 
 /// check_grads(f)(args...): forward and reverse derivatives of f with respect to all float leaves, in f64, against
 /// finite differences and one another; true, or an Error that says what differs.
 template <class F>
-auto check_grads(F&& f, CheckGradsOptions options = {}) {
-  return detail::CheckGrads<std::decay_t<F>>(std::forward<F>(f), options);
+auto check_grads(F&& f, CheckGradsOptions options = {},
+                 std::source_location where = std::source_location::current()) {
+  return detail::CheckGrads<std::decay_t<F>>(std::forward<F>(f), options, where);
 }
 /// compare(f, g)(args...): how far results and gradients (of the sum of all float results) of f are from those of g.
 template <class F, class G>
-auto compare(F&& f, G&& g) {
-  return detail::Compare<std::decay_t<F>, std::decay_t<G>>(std::forward<F>(f), std::forward<G>(g));
+auto compare(F&& f, G&& g, std::source_location where = std::source_location::current()) {
+  return detail::Compare<std::decay_t<F>, std::decay_t<G>>(std::forward<F>(f), std::forward<G>(g), where);
 }
 
 }  // namespace burin

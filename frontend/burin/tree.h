@@ -263,7 +263,7 @@ std::vector<Tensor*> matching_leaves(const char* function, const A& first, const
   return std::move(mine.leaves);
 }
 Tensor all_finite(const std::vector<Tensor*>& leaves, std::source_location where);
-std::int64_t count(const std::vector<Tensor*>& leaves);
+std::int64_t count(const std::vector<Tensor*>& leaves, std::source_location where);
 void check_leaf_count(std::size_t found, std::size_t expected, std::source_location where);
 
 template <class F, class T, class... More>
@@ -384,10 +384,10 @@ T unflatten(const T& like, const std::vector<Tensor>& leaves,
 
 /// Number of elements of all leaves.
 template <class T>
-std::int64_t count(const T& t) {
+std::int64_t count(const T& t, Where where = Where::current()) {
   detail::Flattening flat;
   detail::read_tree(t, flat);
-  return detail::count(flat.leaves);
+  return detail::count(flat.leaves, where);
 }
 /// A bool tensor of rank 0: no NaN and no infinity in any leaf. Leaves that are no floats are finite.
 template <class T>
@@ -400,13 +400,13 @@ Tensor all_finite(const T& t, std::source_location where = std::source_location:
 }  // namespace tree
 
 namespace detail {
-Tensor zeros_like_leaf(const Tensor& leaf);
+Tensor zeros_like_leaf(const Tensor& leaf, const std::source_location& where);
 }
 namespace tree {
 /// Zeros of the same shapes and dtypes.
 template <class T>
-T zeros_like(const T& t) {
-  return map([](const Tensor& leaf) { return detail::zeros_like_leaf(leaf); }, t);
+T zeros_like(const T& t, Where where = Where::current()) {
+  return map([&](const Tensor& leaf) { return detail::zeros_like_leaf(leaf, where); }, t);
 }
 }  // namespace tree
 }  // namespace burin

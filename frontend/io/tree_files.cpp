@@ -1,6 +1,7 @@
 // Trees and tensors in files: the formats know host tensors only, here they meet Tensor.
 #include <burin/io.h>
 #include <burin/npy.h>
+#include <burin/trace.h>
 
 #include <algorithm>
 #include <cstring>
@@ -65,7 +66,8 @@ std::string file_name(const std::string& path) { return path.empty() ? "tensor" 
 namespace detail {
 
 void save_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor>& leaves,
-                      const std::map<std::string, std::string>& metadata) {
+                      const std::map<std::string, std::string>& metadata, std::source_location where) {
+  library_function in("save", where);
   io::Safetensors file{{}, metadata};
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::string leaf = file_name(names[i]);
@@ -75,7 +77,9 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   io::write_safetensors(path, file);
 }
 
-void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves) {
+void load_safetensors(const std::string& path, const std::vector<std::string>& names, const std::vector<Tensor*>& leaves,
+                      std::source_location where) {
+  library_function in("load", where);
   const io::Safetensors file = io::read_safetensors(path);
   std::vector<std::string> problems;
   std::set<std::string> wanted;
@@ -112,7 +116,10 @@ std::map<std::string, Tensor> load_safetensors(const std::string& path) {
   return result;
 }
 
-void save_npy(const std::string& path, const Tensor& tensor) { write_npy(path, to_host(tensor)); }
+void save_npy(const std::string& path, const Tensor& tensor, std::source_location where) {
+  library_function in("save_npy", where);
+  write_npy(path, to_host(tensor));
+}
 Tensor load_npy(const std::string& path) { return from_host(path, read_npy(path)); }
 
 }  // namespace io

@@ -70,6 +70,8 @@ Tensor cross_entropy_per_position(const Operand& logits, const Tensor& targets) 
   const Shape rows(std::span<const std::int64_t>(all.begin(), all.rank() == 0 ? 0 : all.rank() - 1));
   if (all.rank() == 0 || found != rows)
     fail_at(detail::where_text(logits.where), Msg::cross_entropy_targets, to_string(rows), to_string(all), to_string(found));
+  if (!is_int(targets.dtype()))
+    fail_at(detail::where_text(logits.where), Msg::cross_entropy_target_dtype, to_string(ir::Type{targets.dtype(), found}));
   const Tensor log_probs = burin::log_softmax(logits, -1);
   const Tensor chosen = take_along_axis(log_probs, targets[{ellipsis, newaxis}], -1, Mode::strict);
   return -chosen[{ellipsis, 0}];

@@ -20,38 +20,42 @@ namespace {
 Ints extents(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 
 // Un-jitted makers write their elements at once: there is nothing to compile.
-Tensor filled(const Shape& shape, const ir::Literal& element, const std::source_location& where) {
+Tensor filled(const char* op, const IntList& dims, const ir::Literal& element, const std::source_location& where) {
   OpScope scope(where);
-  const ir::Literal all = ir::Literal::splat(shape, element);
+  const ir::Literal all = ir::Literal::splat(detail::checked_shape(op, dims, element.dtype(), where), element);
   return scope.unjitted() ? detail::make_concrete(all) : constant(all);
 }
 
 }  // namespace
 
-Tensor zeros(const Shape& shape, DType dtype, std::source_location where) {
-  return filled(shape, ir::Literal::scalar(dtype, 0), where);
+Tensor zeros(const IntList& shape, DType dtype, std::source_location where) {
+  return filled("zeros", shape, ir::Literal::scalar(dtype, 0), where);
 }
-Tensor ones(const Shape& shape, DType dtype, std::source_location where) {
-  return filled(shape, ir::Literal::scalar(dtype, 1), where);
+Tensor ones(const IntList& shape, DType dtype, std::source_location where) {
+  return filled("ones", shape, ir::Literal::scalar(dtype, 1), where);
 }
 
-Tensor full(const Shape& shape, const Operand& value, std::optional<DType> dtype) {
+Tensor full(const IntList& dims, const Operand& value, std::optional<DType> dtype) {
   const Node& node = detail::used_node(value.tensor, value.where);
   const DType result = dtype.value_or(node.type.dtype);
   if (node.kind == Node::Kind::number)
-    return filled(shape, detail::number_literal(node, result, value.where), value.where);
+    return filled("full", dims, detail::number_literal(node, result, value.where), value.where);
   OpScope scope(value.where);
+  const Shape shape = detail::checked_shape("full", dims, result, value.where);
   if (node.type.rank() != 0)
     return scope.done(broadcast_to({detail::as_dtype(value.tensor, result), value.where}, shape));
   return scope.done(detail::as_shape(detail::as_dtype(value.tensor, result), shape));
 }
 
-Tensor zeros_like(const Operand& x) { return zeros(x.tensor.shape(), x.tensor.dtype(), x.where); }
-Tensor ones_like(const Operand& x) { return ones(x.tensor.shape(), x.tensor.dtype(), x.where); }
-Tensor full_like(const Operand& x, const Operand& value) { return full(x.tensor.shape(), value, x.tensor.dtype()); }
+Tensor zeros_like(const Operand& x) { return zeros(x.tensor.shape(x.where), x.tensor.dtype(x.where), x.where); }
+Tensor ones_like(const Operand& x) { return ones(x.tensor.shape(x.where), x.tensor.dtype(x.where), x.where); }
+Tensor full_like(const Operand& x, const Operand& value) {
+  return full(x.tensor.shape(x.where), value, x.tensor.dtype(x.where));
+}
 
-Tensor iota(const Shape& shape, std::int64_t axis, DType dtype, std::source_location where) {
+Tensor iota(const IntList& dims, std::int64_t axis, DType dtype, std::source_location where) {
   OpScope scope(where);
+  const Shape shape = detail::checked_shape("iota", dims, dtype, where);
   const auto n = static_cast<std::int64_t>(shape.rank());
   if (axis < -n || axis >= n)
     fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), n);
@@ -66,8 +70,9 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dt
   if (step == 0) fail_at(detail::where_text(where), Msg::arange_step);
   const std::int64_t span = step > 0 ? stop - start : start - stop, width = step > 0 ? step : -step;
   const std::int64_t n = span <= 0 ? 0 : (span + width - 1) / width;
+  const Shape shape = detail::checked_shape("arange", n, dtype, where);
   if (scope.unjitted()) {
-    ir::Literal all(ir::Type{dtype, Shape{n}});
+    ir::Literal all(ir::Type{dtype, shape});
     for (std::int64_t i = 0; i < n; ++i) {
       if (is_float(dtype)) all.set(i, static_cast<double>(start + i * step));
       else all.set_int(i, start + i * step);
@@ -75,15 +80,15 @@ Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dt
     return detail::make_concrete(all);
   }
   Tensor index = emit<Op::iota>({}, {.dtype = dtype, .shape = {n}, .axis = 0});
-  if (step != 1) index = emit(Op::mul, {index, constant(ir::Type{dtype, Shape{n}}, static_cast<double>(step))});
-  if (start != 0) index = emit(Op::add, {index, constant(ir::Type{dtype, Shape{n}}, static_cast<double>(start))});
+  if (step != 1) index = emit(Op::mul, {index, constant(ir::Type{dtype, shape}, static_cast<double>(step))});
+  if (start != 0) index = emit(Op::add, {index, constant(ir::Type{dtype, shape}, static_cast<double>(start))});
   return index;
 }
 
 Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::source_location where) {
   OpScope scope(where);
   if (n < 0) fail_at(detail::where_text(where), Msg::negative_count, "linspace", "elements", n);
-  ir::Literal all(ir::Type{dtype, Shape{n}});
+  ir::Literal all(ir::Type{dtype, detail::checked_shape("linspace", n, dtype, where)});
   for (std::int64_t i = 0; i < n; ++i) {
     const double share = n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0;
     all.set(i, i + 1 == n && n > 1 ? stop : start + share * (stop - start));
@@ -94,15 +99,17 @@ Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::sou
 Tensor eye(std::int64_t n, DType dtype, std::source_location where) {
   OpScope scope("eye", where);
   if (n < 0) fail_at(detail::where_text(where), Msg::negative_count, "eye", "rows", n);
-  const Tensor row = iota({n, n}, 0, i32, where), column = iota({n, n}, 1, i32, where);
+  const Shape shape = detail::checked_shape("eye", {n, n}, i32, where);
+  const Tensor row = iota(shape, 0, i32, where), column = iota(shape, 1, i32, where);
   return scope.done(astype({row == column, where}, dtype));
 }
 
 Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype) {
   OpScope scope("one_hot", ids.where);
   if (classes < 0) fail_at(detail::where_text(ids.where), Msg::negative_count, "one_hot", "classes", classes);
-  Shape shape = ids.tensor.shape();
-  shape.push_back(classes);
+  Ints dims = extents(ids.tensor.shape());
+  dims.push_back(classes);
+  const Shape shape = detail::checked_shape("one_hot", dims, dtype);
   const auto axis = static_cast<std::int64_t>(shape.rank()) - 1;
   const Tensor index = emit<Op::iota>({}, {.dtype = ids.tensor.dtype(), .shape = extents(shape), .axis = axis});
   return scope.done(astype(expand_dims(ids, {-1}) == index, dtype));

@@ -115,12 +115,10 @@ Tensor take_along_axis(const Operand& x, const Operand& ids, std::int64_t axis, 
   }
   const Tensor wide = detail::as_shape(x.tensor, x_shape);
   const Tensor rows = detail::as_shape(detail::normal_ids("take_along_axis", ids.tensor, x_shape[at], mode != Mode::strict), ids_shape);
-  Shape column = ids_shape;
-  column.push_back(1);
   Ints others;
   for (std::size_t i = 0; i < rank; ++i)
     if (i != at) others.push_back(static_cast<std::int64_t>(i));
-  const Tensor found = emit<Op::gather>({wide, to_shape(rows, column)},
+  const Tensor found = emit<Op::gather>({wide, detail::as_vectors(rows)},
                                         {.offset_dims = {},
                                          .collapsed_slice_dims = {static_cast<std::int64_t>(at)},
                                          .operand_batching_dims = others,

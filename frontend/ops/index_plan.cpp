@@ -30,8 +30,16 @@ Tensor normal_ids(const char* op, const Tensor& ids, std::int64_t extent, bool f
   Tensor wide = ids;
   if (size_of(dtype) < 4) wide = as_dtype(ids, DType::i32);
   if (!from_end || is_unsigned_int(wide.dtype())) return wide;
-  const Tensor negative = emit(Op::lt, {wide, number_like(wide, 0)});
+  // An index too far before the start stays what the user wrote, which is what the error then names.
+  const Tensor negative = emit(Op::bit_and, {emit(Op::lt, {wide, number_like(wide, 0)}),
+                                             emit(Op::ge, {wide, number_like(wide, -static_cast<double>(extent))})});
   return emit(Op::select, {negative, emit(Op::add, {wide, number_like(wide, static_cast<double>(extent))}), wide});
+}
+
+Tensor as_vectors(const Tensor& ids) {
+  Ints column = extents(ids.shape());
+  column.push_back(1);
+  return column.size() <= Shape::max_rank ? to_shape(ids, Shape(column)) : ids;
 }
 
 Tensor fill_value(const Tensor& like) {
@@ -163,6 +171,8 @@ Gather make_gather(const Tensor& x, const Plan& plan, Mode mode) {
   Gather g;
   g.index_shape = broadcast_shapes("index", plan.tensors);
   std::vector<Tensor> columns;
+  Ints column = extents(g.index_shape);
+  column.push_back(1);
   DType dtype = DType::i32;
   for (const Tensor& t : plan.tensors)
     if (size_of(t.dtype()) == 8) dtype = DType::i64;
@@ -181,9 +191,7 @@ Gather make_gather(const Tensor& x, const Plan& plan, Mode mode) {
         const Tensor fits = in_range(ids, extent);
         g.valid = g.valid.defined() ? emit(Op::bit_and, {g.valid, fits}) : fits;
       }
-      Shape column = g.index_shape;
-      column.push_back(1);
-      columns.push_back(to_shape(ids, column));
+      columns.push_back(plan.tensors.size() == 1 ? as_vectors(ids) : to_shape(ids, checked_shape("index", column, dtype)));
     } else {
       ended |= seen;
       kept += axis.kind == Plan::Axis::Kind::kept;
@@ -205,7 +213,7 @@ Ints Gather::window_dims(std::size_t kept) const {
 }
 
 Shape Plan::with_new_axes(const Shape& plain, std::size_t gather_at, std::size_t gather_rank) const {
-  Shape result;
+  Ints result;
   std::size_t next = 0;
   bool gathered = false;
   const auto copy_gathered = [&] {
@@ -218,7 +226,7 @@ Shape Plan::with_new_axes(const Shape& plain, std::size_t gather_at, std::size_t
     else if (axis.kind == Axis::Kind::kept) result.push_back(plain[next++]);
     else if (axis.kind == Axis::Kind::gathered && !gathered) copy_gathered();
   }
-  return result;
+  return checked_shape("index", result, DType::bool_);
 }
 
 Shape Plan::without_dropped() const {

@@ -38,7 +38,7 @@ Tensor apply_slices(const Tensor& x, const Plan& plan, bool integers_are_data);
 /// The index tensors, broadcast to one shape and side by side in a last axis.
 struct Gather {
   ir::Ints axes;        // of the sliced tensor
-  Tensor indices;       // [..., axes.size()]
+  Tensor indices;       // [..., axes.size()], or as_vectors
   Shape index_shape;    // without the last axis
   std::size_t at = 0;   // where the index axes stand among the result's, new axes not counted
   Tensor valid;         // mode fill: which indices are in range
@@ -49,6 +49,9 @@ Gather make_gather(const Tensor& x, const Plan& plan, Mode mode);
 
 /// Ids wide enough for every index, counted from the end when negative and wanted.
 Tensor normal_ids(const char* op, const Tensor& ids, std::int64_t extent, bool from_end);
+/// Each id as an index of one component: with a last axis of extent 1, which is left out, and understood, where there is no
+/// room for one more.
+Tensor as_vectors(const Tensor& ids);
 Tensor in_range(const Tensor& ids, std::int64_t extent);
 /// What mode fill puts where an index is out of range, in the type of `like`.
 Tensor fill_value(const Tensor& like);

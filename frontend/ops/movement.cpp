@@ -49,10 +49,27 @@ Shape full_shape(const Tensor& x, const IntList& wanted) {
   const std::int64_t size = x.size();
   if (unknown >= 0 ? known == 0 || size % known != 0 : size != known)
     fail_at(detail::where_text({}), Msg::reshape_elements, detail::type_text(x), size, text());
-  Shape shape;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    shape.push_back(static_cast<std::int64_t>(i) == unknown ? size / known : wanted[i]);
-  return shape;
+  Ints dims = wanted.values();
+  if (unknown >= 0) dims[static_cast<std::size_t>(unknown)] = size / known;
+  return detail::checked_shape("reshape", dims, x.dtype());
+}
+
+// x with axes of extent 1 at these places of the result.
+Tensor with_new_axes(const char* op, const Tensor& x, const IntList& axes) {
+  const Shape shape = x.shape();
+  const auto rank = static_cast<std::int64_t>(shape.rank() + axes.size());
+  std::vector<bool> is_new(static_cast<std::size_t>(rank), false);
+  for (std::int64_t axis : axes) {
+    if (axis < -rank || axis >= rank)
+      fail_at(detail::where_text({}), Msg::new_axis_out_of_range, op, axis, detail::type_text(x), rank);
+    const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
+    if (is_new[at]) fail_at(detail::where_text({}), Msg::new_axis_twice, op, at, detail::type_text(x));
+    is_new[at] = true;
+  }
+  Ints result;
+  std::size_t next = 0;
+  for (bool added : is_new) result.push_back(added ? 1 : shape[next++]);
+  return to_shape(x, detail::checked_shape(op, result, x.dtype()));
 }
 
 Tensor triangle(const char* name, const Operand& x, std::int64_t k, bool lower) {
@@ -120,18 +137,7 @@ Tensor moveaxis(const Operand& x, std::int64_t from, std::int64_t to) {
 
 Tensor expand_dims(const Operand& x, const IntList& axes) {
   OpScope scope(x.where);
-  const Shape shape = x.tensor.shape();
-  const std::size_t rank = shape.rank() + axes.size();
-  std::vector<bool> is_new(rank, false);
-  for (std::int64_t axis : axes) {
-    const std::size_t at = normal_axis("expand_dims", axis, rank, x.tensor);
-    if (is_new[at]) fail_at(detail::where_text({}), Msg::axis_named_twice, "expand_dims", at, detail::type_text(x.tensor));
-    is_new[at] = true;
-  }
-  Shape result;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < rank; ++i) result.push_back(is_new[i] ? 1 : shape[next++]);
-  return scope.done(to_shape(x.tensor, result));
+  return scope.done(with_new_axes("expand_dims", x.tensor, axes));
 }
 
 Tensor squeeze(const Operand& x, const Axes& axes) {
@@ -148,8 +154,9 @@ Tensor squeeze(const Operand& x, const Axes& axes) {
   return scope.done(to_shape(x.tensor, result));
 }
 
-Tensor broadcast_to(const Operand& x, const Shape& shape) {
+Tensor broadcast_to(const Operand& x, const IntList& dims) {
   OpScope scope(x.where);
+  const Shape shape = detail::checked_shape("broadcast_to", dims, x.tensor.dtype());
   const Shape from = x.tensor.shape();
   bool fits = from.rank() <= shape.rank();
   for (std::size_t i = 0; fits && i < from.rank(); ++i)
@@ -177,7 +184,7 @@ Tensor stack(const std::vector<Tensor>& parts, std::int64_t axis, std::source_lo
     if (part.shape() != parts[0].shape())
       fail_at(detail::where_text(where), Msg::stack_shapes, detail::type_text(parts[0]), all.size(),
                   detail::type_text(part));
-    all.push_back(expand_dims({part, where}, axis));
+    all.push_back(with_new_axes("stack", part, axis));
   }
   return scope.done(concatenate(all, axis, where));
 }
@@ -236,16 +243,26 @@ Tensor repeat(const Operand& x, std::int64_t n, std::int64_t axis) {
   OpScope scope("repeat", x.where);
   const Shape shape = x.tensor.shape();
   const std::size_t at = normal_axis("repeat", axis, shape.rank(), x.tensor);
-  Shape apart, merged = shape;
-  Ints dims;
-  for (std::size_t i = 0; i < shape.rank(); ++i) {
-    dims.push_back(static_cast<std::int64_t>(apart.rank()));
-    apart.push_back(shape[i]);
-    if (i == at) apart.push_back(n);
+  if (n < 0) fail_at(detail::where_text({}), Msg::negative_count, "repeat", "times", n);
+  Ints merged = extents(shape);
+  if (__builtin_mul_overflow(merged[at], n, &merged[at]))
+    fail_at(detail::where_text({}), Msg::repeat_overflow, n, at, detail::type_text(x.tensor));
+  const Shape result = detail::checked_shape("repeat", merged, x.tensor.dtype());
+  Ints apart = extents(shape), dims = counting(shape.rank());
+  Tensor rows = x.tensor;
+  std::size_t place = at + 1;  // of the axis of copies
+  if (shape.rank() == Shape::max_rank) {  // no room for one more: as [axes up to this one, axes behind]
+    apart = {1, 1};
+    for (std::size_t i = 0; i < shape.rank(); ++i) apart[i <= at ? 0 : 1] *= shape[i];
+    rows = to_shape(rows, Shape(apart));
+    dims = {0, 2};
+    place = 1;
+  } else {
+    for (std::size_t i = place; i < dims.size(); ++i) ++dims[i];
   }
-  merged[at] *= n;
-  const Tensor wide = emit<Op::broadcast>({x.tensor}, {.shape = extents(apart), .dims = dims});
-  return scope.done(to_shape(wide, merged));
+  apart.insert(apart.begin() + static_cast<std::ptrdiff_t>(place), n);
+  const Tensor wide = emit<Op::broadcast>({rows}, {.shape = apart, .dims = dims});
+  return scope.done(to_shape(wide, result));
 }
 
 Tensor tril(const Operand& x, std::int64_t k) { return triangle("tril", x, k, true); }

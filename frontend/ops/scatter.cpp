@@ -47,9 +47,9 @@ std::vector<Index> spelled_out(const Tensor& x, const Plan& plan, const std::sou
   for (const Plan::Axis& a : plan.axes) kept += a.kind == Plan::Axis::Kind::kept;
   const std::size_t index_rank = given.index_shape.rank(), rank = kept + index_rank;
   const auto with_trailing_ones = [](const Tensor& ids, std::size_t n) {
-    Shape shape = ids.shape();
-    for (; n > 0; --n) shape.push_back(1);
-    return to_shape(ids, shape);
+    Ints dims = detail::extents(ids.shape());
+    dims.insert(dims.end(), n, 1);
+    return to_shape(ids, detail::checked_shape("index", dims, ids.dtype()));
   };
   std::vector<Index> result;
   for (const Plan::Axis& a : plan.axes) {
@@ -89,7 +89,7 @@ Tensor write(const Tensor& x, const std::vector<Index>& indices, const Operand& 
   for (std::size_t a = 0; a < x.shape().rank(); ++a)
     if (std::find(g.axes.begin(), g.axes.end(), static_cast<std::int64_t>(a)) == g.axes.end())
       updates[static_cast<std::size_t>(windows[next++])] = x.shape()[a];
-  const Tensor update = broadcast_to({v, value.where}, Shape(std::span<const std::int64_t>(updates)));
+  const Tensor update = broadcast_to({v, value.where}, detail::checked_shape("index", updates, x.dtype()));
   return scope.done(emit<Op::scatter>({x, g.indices, update},
                                       {.update_window_dims = windows,
                                        .inserted_window_dims = g.axes,
@@ -111,14 +111,16 @@ Tensor At::min(const Operand& value, Mode mode) const { return write(x_, indices
 
 Tensor segment_sum(const Operand& x, const Operand& segment_ids, std::int64_t segments) {
   OpScope scope("segment_sum", x.where);
-  Shape shape = x.tensor.shape();
-  if (shape.rank() == 0 || segment_ids.tensor.shape() != Shape{shape[0]})
+  const Shape rows = x.tensor.shape();
+  if (rows.rank() == 0 || segment_ids.tensor.shape() != Shape{rows[0]})
     fail_at(detail::where_text({}), Msg::segment_ids_shape, detail::type_text(segment_ids.tensor),
                 detail::type_text(x.tensor));
   if (segments < 0) fail_at(detail::where_text({}), Msg::segment_count, segments);
-  shape[0] = segments;
+  Ints dims = detail::extents(rows);
+  dims[0] = segments;
+  const Shape shape = detail::checked_shape("segment_sum", dims, x.tensor.dtype());
   const Tensor ids = detail::normal_ids("segment_sum", segment_ids.tensor, segments, false);
-  Shape column{x.tensor.shape()[0], 1};
+  const Shape column{rows[0], 1};
   Ints windows;
   for (std::size_t a = 1; a < shape.rank(); ++a) windows.push_back(static_cast<std::int64_t>(a));
   const Tensor start = constant(ir::Type{x.tensor.dtype(), shape}, 0);

@@ -1,5 +1,6 @@
 // The driver of vmap: one walk over the ops; what depends on no batched value stays as it is, computed once.
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "passes/batching/batching.h"
 #include "passes/batching/rules.h"
 
@@ -92,6 +93,7 @@ Opened open(const Function& f, const std::vector<bool>& batched, std::int64_t si
   for (std::size_t i = 0; i < f.args().size(); ++i) {
     Type type = f.type(f.args()[i]);
     if (batched[i]) {
+      if (type.rank() == Shape::max_rank) fail(Msg::result_rank, "vmap", type.rank() + 1, Shape::max_rank);
       Shape shape{size};
       for (std::int64_t extent : type.shape) shape.push_back(extent);
       type.shape = shape;

@@ -1,4 +1,5 @@
 // What users read when they are wrong, word for word.
+#include <burin/io.h>
 #include <burin/npy.h>
 #include <burin/optim.h>
 #include <burin/testing.h>
@@ -42,7 +43,7 @@ TEST(Messages, NameTheCallersLineAndScope) {
   }
   EXPECT_EQ(text,
             "matmul: contracting sizes differ: lhs f32[8,64] axis 1 is 64, rhs f32[32,16] axis 0 is 32 "
-            "(messages_test.cpp:38, in block0/attn)");
+            "(messages_test.cpp:39, in block0/attn)");
 }
 
 TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
@@ -52,12 +53,19 @@ TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
   } catch (const Error& error) {
     text = error.what();
   }
-  EXPECT_EQ(text, "mul: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5 (messages_test.cpp:51, in rms_norm)");
+  EXPECT_EQ(text, "mul: f32[2,3,4] and f32[5] do not broadcast: axis -1 is 4 and 5 (messages_test.cpp:52, in rms_norm)");
 }
 
 TEST(Messages, OfTensors) {
   const Tensor none;
-  EXPECT_MESSAGE(none.shape(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(none.rank(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(none.size(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(none.dtype(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(none.to_vector<float>(), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(zeros_like(none), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(tree::zeros_like(none), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(tree::count(none), "a Tensor that was never given a value is used");
+  EXPECT_MESSAGE_HERE(none.shape(), "a Tensor that was never given a value is used");
   EXPECT_MESSAGE(none + 1, "a Tensor that was never given a value is used");
   EXPECT_MESSAGE(m.shape<3>(), "shape: expected 3 axes, found f32[3,4], which has 2");
   EXPECT_MESSAGE(float(m), "item: expected one element, found f32[3,4]");
@@ -72,16 +80,22 @@ TEST(Messages, OfTensors) {
 
 TEST(Messages, OfTracedValues) {
   const auto branches = [](Tensor a) { return float(a.sum()) > 0 ? a : -a; };
+  const auto between = [](Tensor a) { return a > 0 && a < 3 ? a : -a; };
+  const std::string below = std::to_string(__LINE__ - 1), above = std::to_string(__LINE__ - 2);
   EXPECT_MESSAGE(jit(branches)(v),
-                 "a traced value (f32[], made at messages_test.cpp:74) has no elements while tracing: use `where` instead of "
+                 "a traced value (f32[], made at messages_test.cpp:" + above + ") has no elements while tracing: use `where` instead of "
                  "`if`, return it from the traced function, or pass it as a C++ number to make it static");
   EXPECT_MESSAGE(jit([](Tensor a) { return a * float(a); })(zeros({})),
                  "a traced value (arg0, f32[]) has no elements while tracing: use `where` instead of "
                  "`if`, return it from the traced function, or pass it as a C++ number to make it static");
+  EXPECT_MESSAGE(jit(between)(zeros({})),
+                 "a traced value (bool[], made at messages_test.cpp:" + below + ") has no elements while tracing: use "
+                 "`where` instead of `if` and `&`, `|` instead of `&&`, `||`, return it from the traced function, or pass it as a C++ number to make it static");
   Tensor leaked;
   (void)jit([&](Tensor a) { return leaked = a * 2, a; })(v);
+  const std::string leaked_at = std::to_string(__LINE__ - 1);
   EXPECT_MESSAGE(leaked + 1,
-                 "a traced value (f32[3], made at messages_test.cpp:82) is used after its trace ended: return it from the "
+                 "a traced value (f32[3], made at messages_test.cpp:" + leaked_at + ") is used after its trace ended: return it from the "
                  "traced function instead of keeping it");
 }
 
@@ -116,6 +130,46 @@ TEST(Messages, OfShapes) {
   EXPECT_MESSAGE(split(v, 2), "split: axis 0 of f32[3] does not divide into 2 equal parts");
   EXPECT_MESSAGE(pad(m, {1, 1, 1}, 0), "pad: 3 numbers for f32[3,4], which has 2 axes");
   EXPECT_MESSAGE(arange(0, 3, 0), "arange: the step is 0");
+  EXPECT_MESSAGE(expand_dims(m, {9}), "expand_dims: axis 9 is out of range for the result of f32[3,4], which has 3 axes");
+  EXPECT_MESSAGE(stack({v, v}, -3), "stack: axis -3 is out of range for the result of f32[3], which has 2 axes");
+  EXPECT_MESSAGE(expand_dims(m, {0, -4}), "expand_dims: axis 0 of the result of f32[3,4] is named twice");
+  EXPECT_MESSAGE(repeat(m, -2, 0), "repeat: expected a number of times >= 0, found -2");
+  EXPECT_MESSAGE(repeat(m, std::int64_t{1} << 62, 0), "repeat: 4611686018427387904 times axis 0 of f32[3,4] is an extent beyond 64 bits");
+}
+
+// Extents that cannot be: the op and the caller's line are named, whoever finds out.
+TEST(Messages, OfExtents) {
+  const Key key = random::key(0);
+  const Tensor eight = ones({1, 1, 1, 1, 1, 1, 1, 1});
+  EXPECT_MESSAGE_HERE(ones({-3}), "ones: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE_HERE(zeros({2, -3}), "zeros: axis 1 has the negative extent -3");
+  EXPECT_MESSAGE_HERE(full({-1}, 2.0), "full: axis 0 has the negative extent -1");
+  EXPECT_MESSAGE_HERE(full({-1}, v.sum()), "full: axis 0 has the negative extent -1");
+  EXPECT_MESSAGE_HERE(iota({-1}, 0), "iota: axis 0 has the negative extent -1");
+  EXPECT_MESSAGE_HERE(broadcast_to(v, {-3}), "broadcast_to: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE_HERE(tensor(std::vector<float>{1}, {-1}), "tensor: axis 0 has the negative extent -1");
+  EXPECT_MESSAGE_HERE(abstract_tensor({-2}), "abstract_tensor: axis 0 has the negative extent -2");
+  EXPECT_MESSAGE_HERE((Shape{2, -1}), "shape: axis 1 has the negative extent -1");
+  EXPECT_MESSAGE_HERE(ones(Shape{2, -1}), "shape: axis 1 has the negative extent -1");
+  EXPECT_MESSAGE(random::bits(key, {-3}), "random::bits: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::normal(key, {-3}), "random::normal: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::uniform(key, {2, -3}), "random::uniform: axis 1 has the negative extent -3");
+  EXPECT_MESSAGE(random::randint(key, {-3}, 0, 2), "random::randint: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::gumbel(key, {-3}), "random::gumbel: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::exponential(key, {-3}), "random::exponential: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::bernoulli(key, 0.5, {-3}), "random::bernoulli: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::truncated_normal(key, -1, 1, {-3}), "random::truncated_normal: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE(random::categorical(key, v, -1, Shape{1, 1, 1, 1, 1, 1, 1, 1}), "random::categorical: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE(jit([](Tensor a) { return a + ones({-3}); })(v), "ones: axis 0 has the negative extent -3");
+  EXPECT_MESSAGE_HERE(ones({1, 1, 1, 1, 1, 1, 1, 1, 1}), "ones: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE((Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}), "shape: more than 8 axes");
+  EXPECT_MESSAGE_HERE(m.reshape({3, 4, 1, 1, 1, 1, 1, 1, 1}), "reshape: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE(expand_dims(x, {0, 1, 2, 3, 4, 5}), "expand_dims: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE(stack({eight, eight}), "stack: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE(one_hot(eight.astype(i32), 3), "one_hot: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE((eight[{newaxis, ellipsis}]), "index: the result has 9 axes, at most 8 are possible");
+  EXPECT_MESSAGE_HERE(zeros({1ll << 40, 1ll << 40}), "zeros: the result f32[1099511627776,1099511627776] has more bytes than 64 bits can count");
+  EXPECT_MESSAGE_HERE(arange(0, (std::int64_t{1} << 62) + 1), "arange: the result i32[4611686018427387905] has more bytes than 64 bits can count");
 }
 
 TEST(Messages, OfIndices) {
@@ -126,7 +180,7 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE_HERE(random::split(random::key(0), 3)[5], "index: 5 is out of range for axis 0 of u32[3,2]");
   EXPECT_MESSAGE((v[{0, 0}]), "index: 2 indices for f32[3], which has 1 axis");
   EXPECT_MESSAGE(zeros({})[0], "index: 1 indices for f32[], which has 0 axes");
-  EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "more than one ellipsis in an index");
+  EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "index: more than one ellipsis");
   EXPECT_MESSAGE(v[v > 0],
                  "index: a mask, bool[3], is no index, as the shape would depend on its elements: use `where`");
   EXPECT_MESSAGE(v[v], "index: expected integer indices, found f32[3]");
@@ -138,6 +192,9 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE(segment_sum(m, arange(3), -1), "segment_sum: expected a number of segments >= 0, found -1");
   EXPECT_MESSAGE(segment_sum(m, arange(2), 2),
                  "segment_sum: expected one segment id per row, found ids i32[2] for x f32[3,4]");
+  EXPECT_NE(error_text([] { (void)v[tensor({0, -4})]; }).find("index -4 is out of range for axis 0 of f32[3]"), std::string::npos);
+  EXPECT_NE(error_text([] { (void)take(v, -4); }).find("index -4 is out of range for axis 0 of f32[3]"), std::string::npos);
+  EXPECT_NE(error_text([] { (void)v.at(tensor({-9})).add(1); }).find("index -9 is out of range for axis 0 of f32[3]"), std::string::npos);
   const std::string text = error_text([] { (void)v[tensor({1, 7})]; });
   EXPECT_NE(text.find("index 7 is out of range for axis 0 of f32[3]"), std::string::npos) << text;
 }
@@ -149,6 +206,7 @@ TEST(Messages, OfLayersAndOptimisers) {
   EXPECT_MESSAGE(nn::attention(x, ones({2, 3, 5}), x), "attention: expected q [..., Tq, H, D] and k, v [..., Tk, H, D], found q [2,3,4], k [2,3,5], v [2,3,4]");
   EXPECT_MESSAGE(nn::cross_entropy(m, tensor({1, 2})), "cross_entropy: expected targets of shape [3], one class for each row of the logits [3,4], found [2]");
   EXPECT_MESSAGE(nn::cross_entropy(v, tensor({{1}, {2}})), "cross_entropy: expected targets of shape [], one class for each row of the logits [3], found [2,1]");
+  EXPECT_MESSAGE(nn::cross_entropy(m, v), "cross_entropy: expected integers as targets, found f32[3]");
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, 1.0), "dropout: expected a share in [0, 1), found 1");
   EXPECT_MESSAGE(nn::dropout(random::key(0), v, nan), "dropout: expected a share in [0, 1), found nan");
   EXPECT_MESSAGE(optim::warmup_cosine(3, 1e-3, 10, 10), "warmup_cosine: expected 0 <= warmup < total, found 10 and 10");
@@ -271,6 +329,10 @@ TEST(Messages, OfJit) {
   const Jit<Tensor(Tensor)> none;
   EXPECT_MESSAGE_HERE(none(v), "jit: a Jit that was never given a function is called");
   EXPECT_MESSAGE_HERE(none.lower(v), "jit: a Jit that was never given a function is called");
+  EXPECT_MESSAGE_HERE(jit(add, {.max_isa = "sse9"}), "jit: max_isa: unknown instruction set `sse9`, expected one of avx2, avx512, avx512_bf16, amx");
+  EXPECT_MESSAGE_HERE(jit([](auto a) { return a; }, {.max_isa = "sse9"}), "jit: max_isa: unknown instruction set `sse9`, expected one of avx2, avx512, avx512_bf16, amx");
+  EXPECT_MESSAGE_HERE(jit(add, {.num_threads = -3}), "jit: num_threads: expected a number of threads from 1 to 512, found '-3'");
+  EXPECT_MESSAGE_HERE(jit(add, {.memory_budget = -7}), "jit: memory_budget: expected a number of bytes, or -1 for no limit, found -7");
 }
 
 TEST(Messages, OfDonatedArguments) {
@@ -286,6 +348,8 @@ TEST(Messages, OfDonatedArguments) {
   EXPECT_MESSAGE_HERE(jit([](Params q) { return q; })(p), gone);
   EXPECT_EQ(to_string(p.position_embedding), "donated to the function jitted at " + jitted_at + ": f32[16,4]");
   EXPECT_MESSAGE_HERE(p.position_embedding + 1, "a tensor, f32[16,4], is used that was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it");
+  EXPECT_MESSAGE_HERE(p.position_embedding.shape(), "a tensor, f32[16,4], is used that was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it");
+  EXPECT_EQ(text_and_place([&] { io::save("/dev/null/x.safetensors", p); }), "a tensor, f32[16,4], is used that was donated to the function jitted at " + jitted_at + "; keep a copy, or do not donate it (messages_test.cpp:" + std::to_string(__LINE__) + ", in save)");
   setenv("BURIN_BACKEND", before.c_str(), 1);
 }
 
@@ -302,7 +366,7 @@ TEST(Messages, OfRandomNumbers) {
 
 TEST(Messages, OfTestingFunctions) {
   EXPECT_NE(error_text([&] { check_grads([&](Tensor a) { return stop_gradient(a) * a; }, {.order = 1})(v); }).find("check_grads: order 1, forward mode: expected "), std::string::npos);
-  EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return a[0]; })(v), "compare: result: shapes or dtypes differ: [3] and []");
+  EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return a[0]; })(v), "compare: result: shapes or dtypes differ: f32[3] and f32[]");
   EXPECT_MESSAGE(compare([](Tensor a) { return a; }, [](Tensor a) { return std::pair{a, a}; })(v), "compare: the functions have 1 and 2 results");
 }
 

@@ -47,8 +47,8 @@ TEST(Shape, AnEmptyShapeHasNoElementsHoweverLongItsOtherAxes) {
 }
 
 TEST(Shape, RefusesWhatIsNoShape) {
-  EXPECT_EQ(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }), "shape: more than 8 axes");
-  EXPECT_EQ(error_of([] { Shape(std::vector<std::int64_t>{3, -1}); }), "shape: axis 1 has the negative extent -1");
+  EXPECT_EQ(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }).find("shape: more than 8 axes (type_test.cpp:"), 0u);
+  EXPECT_EQ(error_of([] { Shape(std::vector<std::int64_t>{3, -1}); }).find("shape: axis 1 has the negative extent -1 (type_test.cpp:"), 0u);
   std::int64_t huge = std::int64_t{1} << 40;
   EXPECT_EQ(error_of([=] { (void)Shape{huge, huge}.size(); }),
             "shape: [1099511627776,1099511627776] has more elements than 64 bits can count");

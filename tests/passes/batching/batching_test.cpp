@@ -104,7 +104,7 @@ TEST(Batching, AnAxisTooManyIsTheUsersError) {
   EXPECT_EQ(error_of([] {
               batch(ir::parse("func @f(%x: f32[1,1,1,1,1,1,1,1]) { %y = exp %x return %y }"), {true}, 2);
             }),
-            "shape: more than 8 axes");
+            "vmap: the result has 9 axes, at most 8 are possible");
 }
 
 // Each example's rule sees its own cotangent; the shared operand gets the sum. The rule gives ten times the truth, so that it
