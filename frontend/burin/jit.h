@@ -26,8 +26,8 @@ struct JitOptions {
   std::int64_t memory_budget = -1;
   /// Chains of ops on 16-bit floats stay in f32 between ops.
   bool excess_precision = true;
-  /// "avx2", "avx512", "avx512_bf16", "amx", or "" for what the machine has; another word is an error of the first
-  /// call.
+  /// "avx2", "avx512", "avx512_bf16", "amx", or "" for what the machine has. Another word is an error, as are numbers of
+  /// threads and of bytes that cannot be: of the call of jit, before anything is traced.
   std::string max_isa = {};
 };
 
@@ -167,9 +167,11 @@ class Jit;
 /// passed; numbers, enums and strings are static: each new value compiles again.
 template <class R, class... A>
 class Jit<R(A...)> {
+  static_assert(!std::is_void_v<R>,
+                "burin: the function returns nothing: return what it computes, a Tensor or a tree of them");
   static_assert((detail::is_tree<A> && ...),
                 "burin: jit: a parameter is no tree: put BURIN_TREE(all, data, members) into the struct");
-  static_assert(detail::is_tree<R>,
+  static_assert(detail::is_tree<R> || std::is_void_v<R>,
                 "burin: jit: the result is no tree: put BURIN_TREE(all, data, members) into the struct");
 
  public:
@@ -237,13 +239,17 @@ class GenericJit {
 /// f compiled: at the first call for each structure of arguments, leaf types and static values. Results are those of f,
 /// up to the rounding of half types (excess_precision). Inside another trace f becomes part of it. Overloaded or
 /// template functions cannot be passed by name: wrap them, jit([](Tensor x) { return sqrt(x); }).
-template <class F>
+template <class F = detail::OverloadedName>
 auto jit(F&& f, JitOptions options = {}, std::source_location where = std::source_location::current()) {
-  using S = detail::signature_of<std::decay_t<F>>;
-  if constexpr (S::known)
-    return Jit<typename S::Function>(std::forward<F>(f), std::move(options), where);
-  else
-    return GenericJit<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
+  if constexpr (!detail::is_traceable<std::decay_t<F>>()) {
+    return;  // the assertion says why
+  } else {
+    using S = detail::signature_of<std::decay_t<F>>;
+    if constexpr (S::known)
+      return Jit<typename S::Function>(std::forward<F>(f), std::move(options), where);
+    else
+      return GenericJit<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
+  }
 }
 
 }  // namespace burin

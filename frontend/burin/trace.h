@@ -47,6 +47,10 @@ template <class R, class... A>
 struct KnownSignature {
   static constexpr bool known = true;
   using Function = R(std::decay_t<A>...);
+  static constexpr bool takes_operands = (std::is_same_v<std::decay_t<A>, Operand> || ...);
+  static constexpr bool takes_values =
+      ((!std::is_reference_v<A> || (std::is_lvalue_reference_v<A> && std::is_const_v<std::remove_reference_t<A>>)) && ...);
+  static constexpr bool returns_nothing = std::is_void_v<R>;
 };
 struct UnknownSignature {
   static constexpr bool known = false;
@@ -81,6 +85,34 @@ auto signature() {
 /// The signature of a stored (decayed) callable.
 template <class F>
 using signature_of = decltype(signature<F>());
+
+/// What F is when a name of several functions is passed, sqrt beside <cmath>: it says so, where a compiler would say that
+/// there is no matching function. g++ finds it when ops of Burin are among them.
+struct OverloadedName {
+  OverloadedName(Tensor (*)(const Operand&));
+  OverloadedName(Tensor (*)(const Operand&, const Operand&));
+  OverloadedName(...);
+};
+/// True; what cannot be traced does not compile, and then no more is said of it.
+template <class F>
+constexpr bool is_traceable() {
+  using S = signature_of<F>;
+  if constexpr (std::is_same_v<F, OverloadedName>) {
+    static_assert(sizeof(F) == 0, "burin: an overloaded name is several functions: wrap it in a lambda, "
+                                  "[](Tensor x) { return sqrt(x); }");
+    return false;
+  } else if constexpr (S::known) {
+    static_assert(!S::takes_operands, "burin: an op is no function of Tensors: wrap it in a lambda, "
+                                      "[](Tensor x) { return sqrt(x); }");
+    static_assert(S::takes_values, "burin: a parameter is a reference that can be written to: take it by value or by "
+                                   "const&, and return what changes");
+    static_assert(!S::returns_nothing, "burin: the function returns nothing: return what it computes, a Tensor or a "
+                                       "tree of them");
+    return !S::takes_operands && S::takes_values && !S::returns_nothing;
+  } else {
+    return true;
+  }
+}
 
 /// A visitor that gives leaves new values: what arguments become in a trace, what results become after it. A nested
 /// function while it is being traced. Opens a trace around itself when there is none, so that un-jitted transformations
@@ -181,7 +213,13 @@ class Callable<Derived, R (*)(A...)> {
 };
 
 template <class F, class... A>
-using result_of = std::decay_t<std::invoke_result_t<const F&, const A&...>>;
+struct ResultOf {
+  using Type = std::decay_t<std::invoke_result_t<const F&, const A&...>>;
+  static_assert(!std::is_void_v<Type>,
+                "burin: the function returns nothing: return what it computes, a Tensor or a tree of them");
+};
+template <class F, class... A>
+using result_of = typename ResultOf<F, A...>::Type;
 
 template <class F>
 class TraceFunction final : public Callable<TraceFunction<F>, signature_of<F>> {
@@ -215,7 +253,7 @@ class EvalShape final : public Callable<EvalShape<F>, signature_of<F>> {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       (visit_tree(std::get<i>(copies), trace.argument(i, false)), ...);
       auto result = f_(std::as_const(std::get<i>(copies))...);
-      for_each_leaf(result, [](Tensor& leaf) { leaf = abstract_tensor(leaf.shape(), leaf.dtype()); });
+      for_each_leaf(result, [&](Tensor& leaf) { leaf = abstract_tensor(leaf.shape(where_), leaf.dtype(), where_); });
       return result;
     }(std::index_sequence_for<A...>{});
   }
@@ -227,15 +265,17 @@ class EvalShape final : public Callable<EvalShape<F>, signature_of<F>> {
 }  // namespace detail
 
 /// trace(f)(args...): the IR that f becomes, before any pass. Nothing runs; arguments may be abstract_tensors.
-template <class F>
+template <class F = detail::OverloadedName>
 auto trace(F&& f, std::source_location where = std::source_location::current()) {
-  return detail::TraceFunction<std::decay_t<F>>(std::forward<F>(f), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::TraceFunction<std::decay_t<F>>(std::forward<F>(f), where);
 }
 /// eval_shape(f)(args...): the result of f with abstract_tensors for leaves: shapes and dtypes without computing
 /// anything.
-template <class F>
+template <class F = detail::OverloadedName>
 auto eval_shape(F&& f, std::source_location where = std::source_location::current()) {
-  return detail::EvalShape<std::decay_t<F>>(std::forward<F>(f), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::EvalShape<std::decay_t<F>>(std::forward<F>(f), where);
 }
 
 }  // namespace burin

@@ -74,14 +74,16 @@ class Grad final : public Callable<Grad<with_value, F, selected...>, signature_o
 /// Leaves that are no floats get no gradient; using one is an error that names the leaf. The loss is a float of rank 0,
 /// of any float dtype; another shape or dtype is an error, as is an argument without float leaves. An op without
 /// derivative on the way from argument to loss is an error that names it and its line.
-template <std::size_t first_selected = 0, std::size_t... selected, class F>
+template <std::size_t first_selected = 0, std::size_t... selected, class F = detail::OverloadedName>
 auto value_and_grad(F&& f, std::source_location where = std::source_location::current()) {
-  return detail::Grad<true, std::decay_t<F>, first_selected, selected...>(std::forward<F>(f), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::Grad<true, std::decay_t<F>, first_selected, selected...>(std::forward<F>(f), where);
 }
 /// The gradient alone; with aux {gradient, aux}.
-template <std::size_t first_selected = 0, std::size_t... selected, class F>
+template <std::size_t first_selected = 0, std::size_t... selected, class F = detail::OverloadedName>
 auto grad(F&& f, std::source_location where = std::source_location::current()) {
-  return detail::Grad<false, std::decay_t<F>, first_selected, selected...>(std::forward<F>(f), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::Grad<false, std::decay_t<F>, first_selected, selected...>(std::forward<F>(f), where);
 }
 
 /// What vjp gives besides the value: cotangents of the result to a tuple of cotangents of the arguments.
@@ -359,15 +361,17 @@ class CustomJvp final : public Callable<CustomJvp<F, Rule>, signature_of<F>> {
 /// vmap(f)(args...): f for each element of the leading axes of all tensors in args (see VmapOptions), as one program.
 /// Mapped axes have one extent; it is an error when they differ, when a leaf has no such axis, or when nothing is
 /// mapped.
-template <class F>
+template <class F = detail::OverloadedName>
 auto vmap(F&& f, VmapOptions options = {}, std::source_location where = std::source_location::current()) {
-  return detail::Vmap<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::Vmap<std::decay_t<F>>(std::forward<F>(f), std::move(options), where);
 }
 /// f, of which reverse mode keeps only the arguments and computes the rest again (Chen et al., "Training deep nets with
 /// sublinear memory cost", 2016). Values and derivatives are those of f.
-template <class F>
+template <class F = detail::OverloadedName>
 auto checkpoint(F&& f, std::source_location where = std::source_location::current()) {
-  return detail::Checkpoint<std::decay_t<F>>(std::forward<F>(f), where);
+  if constexpr (detail::is_traceable<std::decay_t<F>>())
+    return detail::Checkpoint<std::decay_t<F>>(std::forward<F>(f), where);
 }
 /// f with a reverse rule of your own: forward(args...) is std::pair{result, residuals}, backward(residuals, cotangent
 /// of the result) a std::tuple with one cotangent per argument (or the one). Forward mode through it is an error, as in

@@ -1,5 +1,5 @@
-// expect g++: no matching function for call to 'jit\(<unresolved overloaded function type>\)'
-// expect clang: no matching function for call to 'jit'
+// expect g++: an overloaded name is several functions: wrap it in a lambda
+// expect clang: an overloaded name is several functions: wrap it in a lambda
 #include <burin/burin.h>
 #include <cmath>
 using namespace burin;
