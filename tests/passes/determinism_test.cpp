@@ -4,9 +4,9 @@
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
 #include "passes/pipeline.h"
-#include "runtime/thread_pool.h"
 #include "tests/passes/training_step.h"
 #include "tests/support/machine.h"
+#include "tests/support/threads.h"
 
 namespace burin::passes {
 namespace {
@@ -16,31 +16,14 @@ using namespace ir;
 class determinism : public testing::Test {
   void SetUp() override {
     if (!test::has_machine) GTEST_SKIP() << test::no_machine;
-    runtime::set_waits_for_workers(true);
   }
-  void TearDown() override { runtime::set_waits_for_workers(false); }
 };
 
-int workers_that_ran() {
-  int count = 0;
-  for (int worker = 0; worker < 8; ++worker) count += runtime::tasks_run_by_worker(worker) > 0;
-  return count;
-}
-
-// Runs with 1, 2 and 8 threads, each of which does its share.
 void check(const Function& f, const std::vector<Literal>& inputs, const std::vector<bool>& donated = {}) {
   for (const Target& target : test::runnable_targets()) {
     Options options;
     options.donated = donated;
-    const Program program = build_program(f, target, options);
-    const std::vector<Literal> one = test::run_machine(program, inputs, target, 1);
-    for (int threads : {2, 8}) {
-      runtime::reset_worker_counters();
-      const std::vector<Literal> many = test::run_machine(program, inputs, target, threads);
-      EXPECT_GE(workers_that_ran(), 2) << "all tasks ran on one of " << threads << " threads";
-      for (std::size_t i = 0; i < one.size(); ++i)
-        ASSERT_TRUE(many[i] == one[i]) << "result " << i << " with " << threads << " threads, " << to_string(target);
-    }
+    test::expect_same_for_any_threads(build_program(f, target, options), inputs, target);
   }
 }
 

@@ -19,16 +19,25 @@ std::vector<Target> runnable_targets() {
 }
 
 #if BURIN_WITH_LLVM
-std::vector<Literal> run_machine(const Program& program, std::span<const Literal> inputs, const Target& target, int num_threads) {
+Machine::Machine(const Program& program, const Target& target)
+    : program_(program), executable_(detail::make_executable(program, target, 1)) {}
+
+std::vector<Literal> Machine::run(std::span<const Literal> inputs, int num_threads) const {
   runtime::RunOptions options;
   options.num_threads = num_threads;
   options.threading_threshold_ns = 0;
-  return detail::run_literals(program, *detail::make_executable(program, target, 1), inputs, options);
+  return detail::run_literals(program_, *executable_, inputs, options);
 }
 #else
-std::vector<Literal> run_machine(const Program& program, std::span<const Literal> inputs, const Target&, int) {
-  return interpret(program, inputs);
-}
+Machine::Machine(const Program& program, const Target&) : program_(program) {}
+
+std::vector<Literal> Machine::run(std::span<const Literal> inputs, int) const { return interpret(program_, inputs); }
 #endif
+
+Machine::~Machine() = default;
+
+std::vector<Literal> run_machine(const Program& program, std::span<const Literal> inputs, const Target& target, int num_threads) {
+  return Machine(program, target).run(inputs, num_threads);
+}
 
 }  // namespace burin::test
