@@ -169,38 +169,36 @@ TEST(lowering, row_and_column_reductions_together) {
   }
 }
 
-TEST(lowering, matmul_shapes) {
-  struct Case {
-    int m, n, k;
-  };
-  for (const Case& c : {Case{1, 1, 1}, {3, 5, 7}, {16, 32, 8}, {33, 47, 65}, {29, 64, 700}, {1, 100, 30}, {100, 1, 30}, {5, 6, 0}, {0, 4, 3}}) {
-    const std::string m = std::to_string(c.m), n = std::to_string(c.n), k = std::to_string(c.k);
-    check("func @main(%x: f32[" + m + "," + k + "], %w: f32[" + k + "," + n + "]) -> (f32[" + m + "," + n + "]) {\n"
-          "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
-    check("func @main(%x: f32[" + m + "," + k + "], %w: f32[" + n + "," + k + "]) -> (f32[" + m + "," + n + "]) {\n"
-          "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [1], dtype = f32}\n  return %y\n}\n");
-    check("func @main(%x: f32[" + k + "," + m + "], %w: f32[" + k + "," + n + "]) -> (f32[" + m + "," + n + "]) {\n"
-          "  %y = dot_general %x, %w {lhs_contract = [0], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
-  }
+struct MatmulShape {
+  int m, n, k;
+};
+
+// In all four layouts.
+void check_matmul(const std::string& dtype, const MatmulShape& c) {
+  const auto type = [&](int rows, int columns) { return dtype + "[" + std::to_string(rows) + "," + std::to_string(columns) + "]"; };
+  for (const bool lhs_turned : {false, true})
+    for (const bool rhs_turned : {false, true})
+      check("func @main(%x: " + (lhs_turned ? type(c.k, c.m) : type(c.m, c.k)) +
+            ", %w: " + (rhs_turned ? type(c.n, c.k) : type(c.k, c.n)) + ") -> (" + type(c.m, c.n) + ") {\n" +
+            "  %y = dot_general %x, %w {lhs_contract = [" + (lhs_turned ? "0" : "1") + "], rhs_contract = [" +
+            (rhs_turned ? "1" : "0") + "], dtype = " + dtype + "}\n  return %y\n}\n");
 }
+
+class MatmulShapes : public testing::TestWithParam<std::string> {};
+
+TEST_P(MatmulShapes, InAllLayouts) {
+  for (const MatmulShape& c : {MatmulShape{1, 1, 1}, {3, 5, 7}, {16, 32, 8}, {33, 47, 65}, {29, 64, 700}, {1, 100, 30}, {100, 1, 30}, {5, 6, 0}, {0, 4, 3}})
+    check_matmul(GetParam(), c);
+}
+
+INSTANTIATE_TEST_SUITE_P(lowering, MatmulShapes, testing::Values("f64", "f32", "bf16", "f16"),
+                         [](const auto& info) { return info.param; });
 
 // Both sides packed as pairs of bf16 where there is an instruction for them: odd and single k, tails of every tile, all
 // layouts.
 TEST(lowering, matmul_of_bf16) {
-  struct Case {
-    int m, n, k;
-  };
-  for (const Case& c : {Case{8, 8, 1}, {9, 17, 2}, {16, 32, 33}, {33, 47, 65}, {29, 64, 1901}, {8, 100, 0}}) {
-    const auto type = [](int rows, int columns) {
-      return "bf16[" + std::to_string(rows) + "," + std::to_string(columns) + "]";
-    };
-    for (const bool lhs_turned : {false, true})
-      for (const bool rhs_turned : {false, true})
-        check("func @main(%x: " + (lhs_turned ? type(c.k, c.m) : type(c.m, c.k)) +
-              ", %w: " + (rhs_turned ? type(c.n, c.k) : type(c.k, c.n)) + ") -> (" + type(c.m, c.n) + ") {\n" +
-              "  %y = dot_general %x, %w {lhs_contract = [" + (lhs_turned ? "0" : "1") + "], rhs_contract = [" +
-              (rhs_turned ? "1" : "0") + "], dtype = bf16}\n  return %y\n}\n");
-  }
+  for (const MatmulShape& c : {MatmulShape{8, 8, 1}, {9, 17, 2}, {16, 32, 33}, {29, 64, 1901}, {8, 100, 0}})
+    check_matmul("bf16", c);
   check(
       "func @main(%x: bf16[2,10,3,7], %w: bf16[2,3,7,12]) -> (f32[2,10,12]) {\n"  // two contracting axes, a batch axis
       "  %y = dot_general %x, %w {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2, 3], rhs_contract = [1, 2], "
