@@ -107,7 +107,8 @@ Tensor operator<(const Operand& a, const Operand& b);
 Tensor operator<=(const Operand& a, const Operand& b);
 Tensor operator>(const Operand& a, const Operand& b);
 Tensor operator>=(const Operand& a, const Operand& b);
-/// Bitwise for integers, logical for bools, an error for floats. There is no && and ||: they could not be lazy.
+/// Bitwise for integers, logical for bools, an error for floats. && and || are C++'s own, which
+/// read both sides as bools: an error while tracing.
 Tensor operator&(const Operand& a, const Operand& b);
 Tensor operator|(const Operand& a, const Operand& b);
 Tensor operator^(const Operand& a, const Operand& b);
