@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/dump.h"
 #include "frontend/profile.h"
@@ -320,7 +321,7 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
     if (environment_flag("BURIN_LOG_COMPILES")) {
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
       const std::size_t kernels = chosen_backend() == Backend::evaluator ? 0 : compiled->program().kernels.size();
-      log_line(fmt::format("burin: compiled {}: {} ops, {} kernels, {:.1f} ms", options.label, num_ops, kernels,
+      log_line(fmt::format("burin: compiled {}: {}, {}, {:.1f} ms", options.label, counted(num_ops, "op"), counted(kernels, "kernel"),
                            took.count()));
     }
     return compiled;

@@ -1,5 +1,6 @@
 // Ops whose derivative the user wrote: the bodies of such an op get one common list of arguments.
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/inner_trace.h"
 
@@ -88,7 +89,7 @@ void emit_custom_vjp(InnerTrace& body_trace, InnerTrace& forward_trace, InnerTra
   operands.insert(operands.end(), captured.begin(), captured.end());
   const std::vector<ValueId> found = w.inline_body(old, operands);
   if (backward.missing.size() != n)
-    fail_at(where_text(body.where), Msg::custom_vjp_cotangents, n, backward.missing.size());
+    fail_at(where_text(body.where), Msg::custom_vjp_cotangents, counted(n, "cotangent"), backward.missing.size());
   std::vector<ValueId> out;
   for (std::size_t i = 0, next = 0; i < n; ++i) {
     const ir::Type& type = used_node(body.arguments[i].tensor, {}).type;

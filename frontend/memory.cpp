@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/counted.h"
 #include "frontend/compiled.h"
 
 namespace burin::detail {
@@ -65,18 +66,18 @@ std::string memory_text(const ir::Program& program, const CallMemory* call) {
 
   std::string text;
   if (call) {
-    text = fmt::format("a call holds {} bytes besides its arguments: arena {}, scratch of {} thread{} {}, results {}\n", call->total(),
-                       call->arena, call->threads, call->threads == 1 ? "" : "s", call->scratch, call->results);
+    text = fmt::format("a call holds {} besides its arguments: arena {}, scratch of {} {}, results {}\n", counted(call->total(), "byte"),
+                       call->arena, counted(call->threads, "thread"), call->scratch, call->results);
   } else {
     std::int64_t results = 0;
     for (std::size_t i = 0; i < program.outputs.size(); ++i)
       if (program.aliases[i] < 0) results += program.outputs[i].bytes();
-    text = fmt::format("arena {} bytes, results {} bytes, scratch {} bytes a thread\n", program.arena_bytes, results,
-                       program.scratch_bytes());
+    text = fmt::format("arena {}, results {}, scratch {} a thread\n", counted(program.arena_bytes, "byte"), counted(results, "byte"),
+                       counted(program.scratch_bytes(), "byte"));
   }
   if (most > 0)
-    text += fmt::format("the arena is fullest in phase {} ({}): {} bytes, of the values marked *\n",
-                        fullest, steps_of(program, fullest), most);
+    text += fmt::format("the arena is fullest in phase {} ({}): {}, of the values marked *\n",
+                        fullest, steps_of(program, fullest), counted(most, "byte"));
   std::size_t width = 5;
   for (const ir::PlannedValue& value : program.plan) width = std::max(width, place_text(program, value).size());
   text += fmt::format("{:>14}  {:>11}  {:{}}  value\n", "bytes", "steps", "place", width);

@@ -1,4 +1,5 @@
 #include "frontend/profile.h"
+#include "base/counted.h"
 
 #include <fmt/format.h>
 
@@ -43,8 +44,8 @@ Profile by_kernel(const ir::Program& program, const runtime::Profile& times, con
 
 std::string Profile::text() const {
   std::string text = fmt::format(
-      "{} runs of {:.1f} us on {} thread{}; limits here: {:.0f} GFLOP/s in f32, copies of {:.0f} GB/s in cache, {:.0f} in memory\n",
-      runs, seconds * 1e6, threads, threads == 1 ? "" : "s", peak_flops * 1e-9, cache_bytes * 1e-9, memory_bytes * 1e-9);
+      "{} of {:.1f} us on {}; limits here: {:.0f} GFLOP/s in f32, copies of {:.0f} GB/s in cache, {:.0f} in memory\n",
+      counted(runs, "run"), seconds * 1e6, counted(threads, "thread"), peak_flops * 1e-9, cache_bytes * 1e-9, memory_bytes * 1e-9);
   text += fmt::format("{:>10} {:>6} {:>6} {:>8} {:>9} {:>8} {:>12}  kernel\n", "us", "share", "calls", "threads", "GFLOP/s", "GB/s", "of limit");
   for (const Kernel& kernel : kernels) {
     const double time = std::max(kernel.seconds, 1e-9);

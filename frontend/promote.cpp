@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 
 namespace burin::detail {
@@ -124,7 +125,7 @@ Matched match(const char* op, std::vector<Tensor> operands, bool only_floats) {
 
 std::size_t normal_axis(const char* op, std::int64_t axis, std::size_t rank, const Tensor& x) {
   const auto n = static_cast<std::int64_t>(rank);
-  if (axis < -n || axis >= n) fail_at(where_text({}), Msg::no_such_axis, op, axis, type_text(x), n);
+  if (axis < -n || axis >= n) fail_at(where_text({}), Msg::no_such_axis, op, axis, type_text(x), counted(n, "axis", "axes"));
   return static_cast<std::size_t>(axis < 0 ? axis + n : axis);
 }
 

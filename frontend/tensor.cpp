@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/node.h"
 #include "frontend/promote.h"
@@ -92,7 +93,7 @@ Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, 
                   std::source_location where) {
   const Shape shape = checked_shape("tensor", dims, dtype, where);
   if (static_cast<std::int64_t>(count) != shape.size())
-    fail_at(where_text(where), Msg::tensor_element_count, count, to_string(shape), shape.size());
+    fail_at(where_text(where), Msg::tensor_element_count, counted(count, "element"), to_string(shape), shape.size());
   const ir::Type type{from, shape};
   const ir::Literal given(type, {static_cast<const std::byte*>(data), static_cast<std::size_t>(type.bytes())});
   if (from == dtype) return make_concrete(given);
@@ -144,7 +145,7 @@ void Tensor::copy_shape(std::span<std::int64_t> dims, Where where) const {
   const Node& node = detail::used_node(*this, where);
   const Shape& shape = node.type.shape;
   if (shape.rank() != dims.size())
-    fail_at(detail::where_text(where), Msg::shape_rank, dims.size(), to_string(node.type), shape.rank());
+    fail_at(detail::where_text(where), Msg::shape_rank, counted(dims.size(), "axis", "axes"), to_string(node.type), shape.rank());
   std::copy(shape.begin(), shape.end(), dims.begin());
 }
 

@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "base/counted.h"
 #include "base/hash.h"
 #include "base/message_ids.h"
 #include "frontend/trace_stack.h"
@@ -68,7 +69,7 @@ void PathFlattening::fixed(const Static& value) {
 }
 void PathFlattening::length(std::size_t n) {
   Flattening::length(n);
-  entries.push_back({path_, std::to_string(n) + (n == 1 ? " element" : " elements")});
+  entries.push_back({path_, counted(n, "element")});
 }
 void PathFlattening::enter(std::string_view name) {
   lengths_.push_back(path_.size());
@@ -110,7 +111,7 @@ std::int64_t count(const std::vector<Tensor*>& leaves, std::source_location wher
 }
 
 void check_leaf_count(std::size_t found, std::size_t expected, std::source_location where) {
-  if (found != expected) fail_at(where_text(where), Msg::leaf_count, expected, found);
+  if (found != expected) fail_at(where_text(where), Msg::leaf_count, counted(expected, "leaf", "leaves"), found);
 }
 
 Tensor zeros_like_leaf(const Tensor& leaf, const std::source_location& where) { return zeros_like({leaf, where}); }

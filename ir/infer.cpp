@@ -1,5 +1,6 @@
 // The one entrance to the type rules: checks what all ops share, then goes to the op's rule in ir/shape/.
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/builder.h"
 #include "ir/shape/checks.h"
@@ -39,7 +40,7 @@ std::vector<Type> infer_types(Op op, std::span<const Type> operands, std::span<c
   const shape::Operands in{op, operands, where};
   BURIN_CHECK(attributes.size() == row.attributes.size(), std::string(row.name) + ": wrong number of attributes");
   if (row.arity >= 0 && operands.size() != static_cast<std::size_t>(row.arity))
-    in.fail(Msg::operand_count, row.name, shape::count(static_cast<std::size_t>(row.arity), "operand", "operands"),
+    in.fail(Msg::operand_count, row.name, counted(static_cast<std::size_t>(row.arity), "operand", "operands"),
             operands.size());
   std::vector<Type> types =
       with_tag(op, [&]<Op o>(Tag<o> tag) { return shape::infer(tag, in, typed_attrs<o>(attributes)); });

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/error.h"
 #include "ir/builder.h"
 
@@ -45,7 +46,7 @@ class Verifier {
   std::string check_tables() const {
     const std::size_t n = f_.value_types_.size();
     if (f_.defs_.size() != n)
-      return fmt::format("V1: @{} has {} values and {} definitions", f_.name_, n, f_.defs_.size());
+      return fmt::format("V1: @{} has {} and {}", f_.name_, counted(n, "value"), counted(f_.defs_.size(), "definition"));
     for (std::size_t i = 0; i < n; ++i)
       if (f_.value_types_[i].index >= f_.types_.size())
         return fmt::format("V1: @{}: value {} has no type", f_.name_, i);
@@ -87,7 +88,7 @@ class Verifier {
         return fmt::format("V3: operand {}, value {}, is not defined before its use", i, operands[i].index);
     }
     if (row.arity >= 0 && operands.size() != static_cast<std::size_t>(row.arity))
-      return fmt::format("V4: expected {} operands, found {}", row.arity, operands.size());
+      return fmt::format("V4: expected {}, found {}", counted(row.arity, "operand"), operands.size());
     const auto attributes = f_.attributes(id);
     for (std::size_t i = 0; i < attributes.size(); ++i)
       if (!has_value(attributes[i], row.attributes[i].kind))
@@ -123,7 +124,7 @@ class Verifier {
       return fmt::format("V6: {}", error.what());
     }
     if (types.size() != f_.num_results(id))
-      return fmt::format("V6: expected {} results, found {}", types.size(), f_.num_results(id));
+      return fmt::format("V6: expected {}, found {}", counted(types.size(), "result"), f_.num_results(id));
     for (std::size_t i = 0; i < types.size(); ++i)
       if (f_.type(f_.result(id, i)) != types[i])
         return fmt::format("V6: result {} is {}, expected {}", i, to_string(f_.type(f_.result(id, i))),

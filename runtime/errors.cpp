@@ -1,5 +1,6 @@
 #include "runtime/errors.h"
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "runtime/limits.h"
 
@@ -22,11 +23,11 @@ void throw_bad_thread_count(std::string_view source, std::string_view found) {
 }
 
 void throw_wrong_count(const char* kind, std::size_t expected, std::size_t found) {
-  fail(Msg::run_pointer_count, expected, kind, found);
+  fail(Msg::run_pointer_count, expected, kind, counted(found, "pointer"));
 }
 
 void throw_null_pointer(const char* kind, std::size_t index, std::int64_t bytes) {
-  fail(Msg::run_null_pointer, index, kind, bytes);
+  fail(Msg::run_null_pointer, index, kind, counted(bytes, "byte"));
 }
 
 void throw_index_error(const std::string& site, std::int64_t index, std::int64_t extent) {

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 
 namespace burin::io {
@@ -61,7 +62,7 @@ void InputFile::read(std::int64_t offset, std::span<std::byte> out) const {
     const ssize_t n = ::pread(descriptor_, out.data(), std::min(out.size(), largest_write), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_reading(path_, Msg::file_system, reason_of(errno));
-    if (n == 0) fail_reading(path_, Msg::file_shrank, size_);
+    if (n == 0) fail_reading(path_, Msg::file_shrank, counted(size_, "byte"));
     out = out.subspan(static_cast<std::size_t>(n));
     offset += n;
   }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/io/file.h"
 
@@ -56,7 +57,7 @@ void check_before_writing(const std::string& place, const HostTensor& tensor) {
   const std::string type = describe(tensor.dtype, tensor.shape);
   if (expected < 0) fail_writing(place, Msg::file_no_shape, type);
   if (expected != static_cast<std::int64_t>(tensor.data.size()))
-    fail_writing(place, Msg::file_tensor_size, type, expected, tensor.data.size());
+    fail_writing(place, Msg::file_tensor_size, type, counted(expected, "byte"), tensor.data.size());
 }
 
 void normalize_bools(HostTensor& tensor) {

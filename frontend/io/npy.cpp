@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/io/file.h"
 
@@ -181,14 +182,14 @@ HostTensor read_npy(const std::string& path) {
   file.read(0, std::as_writable_bytes(std::span(start).first(known)));
   if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) fail_reading(path, Msg::npy_magic);
   const int major = start[6], minor = start[7];
-  if (known < 10 || (major > 1 && known < 12)) fail_reading(path, Msg::npy_short, known);
+  if (known < 10 || (major > 1 && known < 12)) fail_reading(path, Msg::npy_short, counted(known, "byte"));
   if (major < 1 || major > 3 || minor != 0)
     fail_reading(path, Msg::npy_version, major, minor);
   const std::int64_t prefix = major == 1 ? 10 : 12;
   std::int64_t header_bytes = start[8] | start[9] << 8;
   if (major > 1) header_bytes |= std::int64_t{start[10]} << 16 | std::int64_t{start[11]} << 24;
   if (header_bytes > longest_header || prefix + header_bytes > file.size())
-    fail_reading(path, Msg::file_header_size, header_bytes, file.size());
+    fail_reading(path, Msg::file_header_size, counted(header_bytes, "byte"), file.size());
   std::string text(static_cast<std::size_t>(header_bytes), '\0');
   file.read(prefix, std::as_writable_bytes(std::span(text.data(), text.size())));
 
@@ -197,7 +198,7 @@ HostTensor read_npy(const std::string& path) {
   const std::string type = describe(tensor.dtype, tensor.shape);
   const std::int64_t bytes = tensor_bytes(tensor.dtype, tensor.shape), found = file.size() - prefix - header_bytes;
   if (bytes < 0) fail_reading(path, Msg::file_tensor_too_large, type);
-  if (bytes != found) fail_reading(path, Msg::npy_data_size, type, bytes, found);
+  if (bytes != found) fail_reading(path, Msg::npy_data_size, type, counted(bytes, "byte"), found);
   tensor.data.resize(static_cast<std::size_t>(bytes));
   file.read(prefix + header_bytes, tensor.data);
   if (header.descr[0] == '>') swap_bytes(tensor);

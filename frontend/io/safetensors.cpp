@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/io/file.h"
 
@@ -88,12 +89,12 @@ class EntryReader {
     entry_.begin = offsets[0];
     entry_.end = offsets[1];
     if (entry_.begin > entry_.end) fail(Msg::safetensors_offset_order, entry_.begin, entry_.end);
-    if (entry_.end > data_bytes) fail(Msg::safetensors_offset_range, entry_.begin, entry_.end, data_bytes);
+    if (entry_.end > data_bytes) fail(Msg::safetensors_offset_range, entry_.begin, entry_.end, counted(data_bytes, "byte"));
     const std::string type = describe(entry_.tensor.dtype, entry_.tensor.shape);
     const std::int64_t expected = tensor_bytes(entry_.tensor.dtype, entry_.tensor.shape);
     if (expected < 0) fail(Msg::file_tensor_too_large, type);
     if (expected != entry_.end - entry_.begin)
-      fail(Msg::safetensors_offset_size, type, expected, entry_.begin, entry_.end, entry_.end - entry_.begin);
+      fail(Msg::safetensors_offset_size, type, counted(expected, "byte"), entry_.begin, entry_.end, entry_.end - entry_.begin);
     return std::move(entry_);
   }
 
@@ -145,7 +146,7 @@ void check_layout(const std::string& path, std::vector<Entry>& entries, std::int
       fail_reading(path, Msg::safetensors_gap, at, entry.begin, entry.name);
     at = entry.end;
   }
-  if (at != data_bytes) fail_reading(path, Msg::safetensors_rest, data_bytes - at, at);
+  if (at != data_bytes) fail_reading(path, Msg::safetensors_rest, counted(data_bytes - at, "byte"), at);
 }
 
 std::map<std::string, std::string> read_metadata(const std::string& path, const Json& value) {
@@ -169,12 +170,12 @@ const char* file_dtype(const std::string& dtype) {
 Safetensors read_safetensors(const std::string& path) {
   const InputFile file(path);
   std::uint64_t header_bytes = 0;
-  if (file.size() < 8) fail_reading(path, Msg::safetensors_short, file.size());
+  if (file.size() < 8) fail_reading(path, Msg::safetensors_short, counted(file.size(), "byte"));
   file.read(0, std::as_writable_bytes(std::span(&header_bytes, 1)));
   if (header_bytes > longest_header)
     fail_reading(path, Msg::safetensors_header_long, header_bytes, longest_header);
   const std::int64_t data_start = 8 + static_cast<std::int64_t>(header_bytes);
-  if (data_start > file.size()) fail_reading(path, Msg::file_header_size, header_bytes, file.size());
+  if (data_start > file.size()) fail_reading(path, Msg::file_header_size, counted(header_bytes, "byte"), file.size());
   std::string text(header_bytes, '\0');
   file.read(8, std::as_writable_bytes(std::span(text.data(), text.size())));
   if (!text.starts_with('{')) fail_reading(path, Msg::safetensors_header_start);

@@ -3,6 +3,7 @@
 
 #include <burin/ops.h>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/promote.h"
 
@@ -135,8 +136,8 @@ bool has(std::string_view labels, char c) { return labels.find(c) != std::string
 // einsum takes one or two operands: more are a chain of calls, whose order is the user's to choose.
 void check_operands(std::string_view equation, std::size_t arrow, std::ptrdiff_t given) {
   const std::ptrdiff_t named = 1 + std::count(equation.begin(), equation.begin() + static_cast<std::ptrdiff_t>(arrow), ',');
-  if (named > 2) bad_equation(equation, "it names " + std::to_string(named) + " operands, at most two are possible: call einsum twice");
-  if (named > given) bad_equation(equation, "it names " + std::to_string(named) + " operands, found " + std::to_string(given));
+  if (named > 2) bad_equation(equation, "it names " + counted(named, "operand") + ", at most two are possible: call einsum twice");
+  if (named > given) bad_equation(equation, "it names " + counted(named, "operand") + ", found " + std::to_string(given));
 }
 
 // Letters of one side, checked against the operand.
@@ -149,9 +150,8 @@ std::string labels_of(std::string_view equation, std::string_view part, const Te
     labels += c;
   }
   if (operand && labels.size() != operand->shape().rank()) {
-    const auto counted = [](std::size_t n, const char* one, const char* many) { return std::to_string(n) + (n == 1 ? one : many); };
-    bad_equation(equation, "`" + labels + "` has " + counted(labels.size(), " label", " labels") + ", its operand " + type_text(*operand) +
-                               " has " + counted(operand->shape().rank(), " axis", " axes"));
+    bad_equation(equation, "`" + labels + "` has " + counted(labels.size(), "label") + ", its operand " + type_text(*operand) +
+                               " has " + counted(operand->shape().rank(), "axis", "axes"));
   }
   return labels;
 }

@@ -3,6 +3,7 @@
 
 #include <burin/ops.h>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/promote.h"
 
@@ -58,7 +59,7 @@ Tensor iota(const IntList& dims, std::int64_t axis, DType dtype, std::source_loc
   const Shape shape = detail::checked_shape("iota", dims, dtype, where);
   const auto n = static_cast<std::int64_t>(shape.rank());
   if (axis < -n || axis >= n)
-    fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), n);
+    fail_at(detail::where_text(where), Msg::no_such_axis, "iota", axis, to_string(ir::Type{dtype, shape}), counted(n, "axis", "axes"));
   return scope.done(
       emit<Op::iota>({}, {.dtype = dtype, .shape = extents(shape), .axis = axis < 0 ? axis + n : axis}));
 }

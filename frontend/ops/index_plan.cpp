@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 
 namespace burin::detail {
@@ -99,7 +100,7 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
     any_tensor |= i.kind == Kind::tensor;
   }
   if (ellipses > 1) fail_at(where_text({}), Msg::two_ellipses);
-  if (used > rank) fail_at(where_text({}), Msg::too_many_indices, used, described(x), rank == 1 ? "1 axis" : std::to_string(rank) + " axes");
+  if (used > rank) fail_at(where_text({}), Msg::too_many_indices, counted(used, "index", "indices"), described(x), counted(rank, "axis", "axes"));
   Plan plan;
   plan.start.assign(rank, 0);
   plan.limit = extents(x.shape());

@@ -3,6 +3,7 @@
 
 #include <burin/ops.h>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "frontend/promote.h"
 
@@ -48,7 +49,7 @@ Shape full_shape(const Tensor& x, const IntList& wanted) {
   }
   const std::int64_t size = x.size();
   if (unknown >= 0 ? known == 0 || size % known != 0 : size != known)
-    fail_at(detail::where_text({}), Msg::reshape_elements, detail::type_text(x), size, text());
+    fail_at(detail::where_text({}), Msg::reshape_elements, detail::type_text(x), counted(size, "element"), text());
   Ints dims = wanted.values();
   if (unknown >= 0) dims[static_cast<std::size_t>(unknown)] = size / known;
   return detail::checked_shape("reshape", dims, x.dtype());
@@ -61,7 +62,7 @@ Tensor with_new_axes(const char* op, const Tensor& x, const IntList& axes) {
   std::vector<bool> is_new(static_cast<std::size_t>(rank), false);
   for (std::int64_t axis : axes) {
     if (axis < -rank || axis >= rank)
-      fail_at(detail::where_text({}), Msg::new_axis_out_of_range, op, axis, detail::type_text(x), rank);
+      fail_at(detail::where_text({}), Msg::new_axis_out_of_range, op, axis, detail::type_text(x), counted(rank, "axis", "axes"));
     const auto at = static_cast<std::size_t>(axis < 0 ? axis + rank : axis);
     if (is_new[at]) fail_at(detail::where_text({}), Msg::new_axis_twice, op, at, detail::type_text(x));
     is_new[at] = true;
@@ -111,7 +112,7 @@ Tensor transpose(const Operand& x, const IntList& permutation) {
     std::string joined;
     for (std::int64_t axis : permutation) joined += (joined.empty() ? "" : ",") + std::to_string(axis);
     fail_at(detail::where_text({}), Msg::not_a_permutation, "[" + joined + "]", detail::type_text(x.tensor),
-            rank == 1 ? "1 axis" : std::to_string(rank) + " axes");
+            counted(rank, "axis", "axes"));
   }
   return scope.done(permute(x.tensor, axes));
 }
@@ -212,7 +213,7 @@ Tensor pad(const Operand& x, const IntList& low, const IntList& high, const Oper
   const auto per_axis = [&](const IntList& given) {
     if (given.size() == 1) return Ints(rank, given[0]);
     if (given.size() != rank)
-      fail_at(detail::where_text({}), Msg::pad_count, given.size(), detail::type_text(x.tensor), rank);
+      fail_at(detail::where_text({}), Msg::pad_count, counted(given.size(), "number"), detail::type_text(x.tensor), counted(rank, "axis", "axes"));
     return given.values();
   };
   const Tensor fill = as_dtype(value.tensor, x.tensor.dtype());

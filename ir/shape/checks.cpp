@@ -4,19 +4,16 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 
 namespace burin::ir::shape {
-
-std::string count(std::size_t n, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", n, n == 1 ? one : many);
-}
 
 std::string list(const Ints& values) { return fmt::format("[{}]", fmt::join(values, ", ")); }
 
 void check_axis(const Operands& in, std::string_view attribute, Int axis, const Type& of) {
   if (axis < 0 || axis >= static_cast<Int>(of.rank()))
-    in.fail(Msg::axis_out_of_range, name(in.op), attribute, axis, to_string(of), count(of.rank(), "axis", "axes"));
+    in.fail(Msg::axis_out_of_range, name(in.op), attribute, axis, to_string(of), counted(of.rank(), "axis", "axes"));
 }
 
 void check_axes(const Operands& in, std::string_view attribute, const Ints& axes, const Type& of, bool sorted) {
@@ -32,8 +29,8 @@ void check_axes(const Operands& in, std::string_view attribute, const Ints& axes
 
 void check_length(const Operands& in, std::string_view attribute, const Ints& values, const Type& of) {
   if (values.size() != of.rank())
-    in.fail(Msg::one_per_axis, name(in.op), attribute, count(values.size(), "entry", "entries"), to_string(of),
-            count(of.rank(), "axis", "axes"));
+    in.fail(Msg::one_per_axis, name(in.op), attribute, counted(values.size(), "entry", "entries"), to_string(of),
+            counted(of.rank(), "axis", "axes"));
 }
 
 Shape checked_shape(const Operands& in, std::string_view attribute, const Ints& extents) {

@@ -6,8 +6,6 @@
 
 namespace burin::ir::shape {
 
-/// "1 axis", "3 axes".
-std::string count(std::size_t n, std::string_view one, std::string_view many);
 /// "[0, 2]".
 std::string list(const Ints& values);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
@@ -20,8 +21,8 @@ bool contains(const Ints& axes, std::size_t axis) {
 
 void check_pairs(const Operands& in, std::string_view what, const Ints& lhs, const Ints& rhs) {
   if (lhs.size() != rhs.size())
-    in.fail(Msg::dot_axis_counts, name(in.op), what, count(lhs.size(), "axis", "axes"), to_string(in[0]),
-            count(rhs.size(), "axis", "axes"), to_string(in[1]));
+    in.fail(Msg::dot_axis_counts, name(in.op), what, counted(lhs.size(), "axis", "axes"), to_string(in[0]),
+            counted(rhs.size(), "axis", "axes"), to_string(in[1]));
   for (std::size_t i = 0; i < lhs.size(); ++i) {
     const Int left = in[0].shape[static_cast<std::size_t>(lhs[i])],
               right = in[1].shape[static_cast<std::size_t>(rhs[i])];

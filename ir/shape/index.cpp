@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
@@ -44,9 +45,9 @@ Ints check_index_dims(const Operands& in, const IndexDims& d) {
   if (contains(d.indices_batching, d.vector_dim)) in.fail(Msg::index_vector_batching, name(in.op), d.vector_dim);
   const Int components = d.vector_dim < rank ? extent(indices, d.vector_dim) : 1;
   if (static_cast<Int>(d.map.size()) != components)
-    in.fail(Msg::index_components, name(in.op), d.map_name, d.map.size(), components, to_string(indices), d.vector_dim);
+    in.fail(Msg::index_components, name(in.op), d.map_name, counted(d.map.size(), "axis", "axes"), counted(components, "component"), to_string(indices), d.vector_dim);
   if (d.operand_batching.size() != d.indices_batching.size())
-    in.fail(Msg::index_batching_counts, name(in.op), d.operand_batching.size(), d.indices_batching.size());
+    in.fail(Msg::index_batching_counts, name(in.op), counted(d.operand_batching.size(), "axis", "axes"), d.indices_batching.size());
   for (std::size_t i = 0; i < d.operand_batching.size(); ++i) {
     const Int of_operand = extent(operand, d.operand_batching[i]), of_indices = extent(indices, d.indices_batching[i]);
     if (of_operand != of_indices)
@@ -71,8 +72,8 @@ void check_window_dims(const Operands& in, std::string_view attribute, const Int
 void check_window_count(const Operands& in, std::string_view window_name, const Ints& window, const IndexDims& d) {
   const std::size_t total = window.size() + d.inserted.size() + d.operand_batching.size();
   if (total != in[0].rank())
-    in.fail(Msg::window_dim_count, name(in.op), window_name, d.inserted_name, total, to_string(in[0]),
-            count(in[0].rank(), "axis", "axes"));
+    in.fail(Msg::window_dim_count, name(in.op), window_name, d.inserted_name, counted(total, "axis", "axes"), to_string(in[0]),
+            counted(in[0].rank(), "axis", "axes"));
 }
 
 // Axes of `all` extents: those in `window` come from `window_extents`, the others, in order, from `batch_extents`.
@@ -87,7 +88,7 @@ Ints interleave(const Ints& window, const Ints& window_extents, const Ints& batc
 
 void check_starts(const Operands& in, std::size_t first) {
   if (in.size() - first != in[0].rank())
-    in.fail(Msg::start_count, name(in.op), in.size() - first, to_string(in[0]), count(in[0].rank(), "axis", "axes"));
+    in.fail(Msg::start_count, name(in.op), in.size() - first, to_string(in[0]), counted(in[0].rank(), "axis", "axes"));
   for (std::size_t i = first; i < in.size(); ++i) {
     check_integer(in, i, "start");
     if (in[i].rank() != 0) in.fail(Msg::expected_scalar, name(in.op), "start", to_string(in[i]), i);

@@ -1,3 +1,4 @@
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/shape/checks.h"
 
@@ -6,7 +7,7 @@ namespace burin::ir::shape {
 Types infer(Tag<Op::reshape>, const Operands& in, const attrs::reshape& a) {
   const Shape shape = checked_shape(in, "shape", a.shape);
   if (shape.size() != in[0].size())
-    in.fail(Msg::reshape_size, to_string(in[0]), count(static_cast<std::size_t>(in[0].size()), "element", "elements"),
+    in.fail(Msg::reshape_size, to_string(in[0]), counted(static_cast<std::size_t>(in[0].size()), "element", "elements"),
             to_string(shape), shape.size());
   return {Type{in[0].dtype, shape}};
 }

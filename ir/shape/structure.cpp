@@ -1,4 +1,5 @@
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/function.h"
 #include "ir/shape/checks.h"
@@ -27,8 +28,8 @@ void append_floats(Types& to, std::span<const Type> from) {
 Types infer_body(const Operands& in, const Body& body) {
   BURIN_CHECK(body != nullptr, "structure op without a body");
   if (body->args().size() != in.size())
-    in.fail(Msg::body_operand_count, name(in.op), body->name(), count(body->args().size(), "argument", "arguments"),
-            count(in.size(), "operand", "operands"));
+    in.fail(Msg::body_operand_count, name(in.op), body->name(), counted(body->args().size(), "argument", "arguments"),
+            counted(in.size(), "operand", "operands"));
   for (std::size_t i = 0; i < in.size(); ++i)
     if (const Type& arg = body->type(body->args()[i]); arg != in[i])
       in.fail(Msg::body_operand_type, name(in.op), i, body->name(), to_string(arg), to_string(in[i]));

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "base/counted.h"
 #include "ir/function.h"
 #include "passes/fuse/fuse.h"
 
@@ -55,13 +56,13 @@ std::string explain_fusion(const Function& fused) {
       return;
     }
     const auto a = fused.attrs<Op::fusion>(op);
-    std::size_t counted = 0;
-    a.body->for_each_op([&](OpId inner) { counted += counts(a.body->kind(inner)); });
-    text += fmt::format("{}: {} op{}, reads {}, writes {}\n", a.body->name(), a.body->num_ops(), a.body->num_ops() == 1 ? "" : "s",
+    std::size_t num_counted = 0;
+    a.body->for_each_op([&](OpId inner) { num_counted += counts(a.body->kind(inner)); });
+    text += fmt::format("{}: {}, reads {}, writes {}\n", a.body->name(), counted(a.body->num_ops(), "op"),
                         fused.operands(op).size(), fused.num_results(op));
     a.body->for_each_op([&](OpId inner) {
       text += fmt::format("  {} : {}{}", name(a.body->kind(inner)), to_string(a.body->type(a.body->result(inner))), place_of(*a.body, inner));
-      if (counted == 1 && counts(a.body->kind(inner))) text += ": alone, " + why_alone(fused, op, readers);
+      if (num_counted == 1 && counts(a.body->kind(inner))) text += ": alone, " + why_alone(fused, op, readers);
       text += '\n';
     });
   });

@@ -71,7 +71,7 @@ TEST(Messages, OfTensors) {
   EXPECT_MESSAGE(float(m), "item: expected one element, found f32[3,4]");
   EXPECT_MESSAGE(m.data<double>(), "data: expected elements of f64, found f32[3,4]");
   EXPECT_MESSAGE(tensor({{1, 2}, {3}}), "tensor: the inner lists have different lengths");
-  EXPECT_MESSAGE(tensor(std::vector<float>{1, 2}, Shape{3}), "tensor: 2 elements do not fill the shape [3], which has 3");
+  EXPECT_MESSAGE(tensor(std::vector<float>{1, 2}, Shape{3}), "tensor: 2 elements cannot fill the shape [3], which has 3");
   EXPECT_MESSAGE(arange(3) + 5'000'000'000, "the number 5000000000 does not fit i32");
   EXPECT_MESSAGE(tensor({1, 2}).astype(u8) * 300, "the number 300 does not fit u8");
   EXPECT_MESSAGE(abstract_tensor({2}).to_vector<float>(),
@@ -116,7 +116,7 @@ TEST(Messages, OfShapes) {
   EXPECT_MESSAGE(einsum("ij,jk->ik", m, m),
                  "einsum: `ij,jk->ik`: label j: its axis of f32[3,4] is 4, that of f32[3,4] is 3");
   EXPECT_MESSAGE(m.reshape({-1, -1}), "reshape: [-1,-1] has more than one extent that is left open, or a negative one");
-  EXPECT_MESSAGE(m.reshape({5, -1}), "reshape: f32[3,4] has 12 elements, which do not fit [5,-1]");
+  EXPECT_MESSAGE(m.reshape({5, -1}), "reshape: f32[3,4] has 12 elements, which cannot be [5,-1]");
   EXPECT_MESSAGE(m.transpose({0}), "transpose: [0] is no permutation of the axes of f32[3,4], which has 2 axes");
   EXPECT_MESSAGE(m.transpose({0, -2}), "transpose: [0,-2] is no permutation of the axes of f32[3,4], which has 2 axes");
   EXPECT_MESSAGE(eye(-1), "eye: expected a number of rows >= 0, found -1");
@@ -179,7 +179,7 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE(v[3], "index: 3 is out of range for axis 0 of f32[3]");
   EXPECT_MESSAGE_HERE(random::split(random::key(0), 3)[5], "index: 5 is out of range for axis 0 of u32[3,2]");
   EXPECT_MESSAGE((v[{0, 0}]), "index: 2 indices for f32[3], which has 1 axis");
-  EXPECT_MESSAGE(zeros({})[0], "index: 1 indices for f32[], which has 0 axes");
+  EXPECT_MESSAGE(zeros({})[0], "index: 1 index for f32[], which has 0 axes");
   EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "index: more than one ellipsis");
   EXPECT_MESSAGE(v[v > 0],
                  "index: a mask, bool[3], is no index, as the shape would depend on its elements: use `where`");
@@ -312,7 +312,7 @@ TEST(Messages, OfCustomDerivatives) {
   const auto many = custom_vjp([](std::vector<Tensor> a) { return a[0]; }, [](std::vector<Tensor> a) { return std::pair{a[0], a[0]}; }, [](Tensor, Tensor ct) { return std::vector{ct, ct}; });
   const auto differs = custom_vjp([](std::vector<Tensor> a) { return a; }, [](std::vector<Tensor> a) { return std::pair{std::vector{a[0], a[0]}, a}; }, [](auto, auto ct) { return ct; });
   EXPECT_MESSAGE(differs({v}), "custom_vjp: forward: the trees differ: 1 element at the top in the function's result, 2 elements at the top in that of forward");
-  EXPECT_MESSAGE(many({v}), "custom_vjp: backward: expected a cotangent for each of 1 leaves, found 2");
+  EXPECT_MESSAGE(many({v}), "custom_vjp: backward: expected 1 cotangent, one for each leaf, found 2");
 }
 
 TEST(Messages, OfJit) {
@@ -390,6 +390,12 @@ TEST(Messages, OfTheEnvironment) {
   EXPECT_EQ(error_text([] { (void)(v * 3 + v * v * v).sum(); }).find("BURIN_DUMP: /dev/null/folder/"), 0u);
   unsetenv("BURIN_DUMP");
   setenv("BURIN_BACKEND", before.c_str(), 1);
+}
+
+TEST(Messages, OfTensorsThatDoNotFitIntoMemory) {
+  const std::string message = "out of memory: no block of 4000000000000000 bytes (3814697265.6 MiB) is available";
+  EXPECT_EQ(error_text([] { (void)(ones({1000000, 1000000, 1000}) + 1); }), message);
+  EXPECT_EQ(error_text([] { (void)ones({1000000, 1000000, 1000}).to_vector<float>(); }), message);
 }
 
 }  // namespace

@@ -140,9 +140,9 @@ TEST_F(SafetensorsFile, RefusesOffsetsThatDoNotFit) {
             "tensor 'a': f32[0,4294967296,4294967296] has more bytes than can be counted in 63 bits");
   EXPECT_EQ(one("[4]", "[0,9]", 9), "tensor 'a': f32[4] has 16 bytes, data_offsets [0,9] hold 9");
   EXPECT_EQ(one("[]", "[0,0]", 0), "tensor 'a': f32[] has 4 bytes, data_offsets [0,0] hold 0");
-  EXPECT_EQ(one("[1]", "[0,4]", 7), "3 bytes follow the last tensor, which ends at 4");
+  EXPECT_EQ(one("[1]", "[0,4]", 7), "3 bytes behind the last tensor, which ends at 4");
   EXPECT_EQ(one("[1]", "[2,6]", 6), "bytes 0 to 2 of the data, before tensor 'a', belong to no tensor");
-  EXPECT_EQ(refusal("{}", "x"), "1 bytes follow the last tensor, which ends at 0");
+  EXPECT_EQ(refusal("{}", "x"), "1 byte behind the last tensor, which ends at 0");
   EXPECT_EQ(
       refusal(
           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]}})",

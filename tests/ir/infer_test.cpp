@@ -285,12 +285,12 @@ TEST(Infer, GatherErrors) {
   EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1, 0], " + map + "slice_sizes = [2, 3]")),
             "gather: offset_dims: expected increasing axes, found [1, 0]");
   EXPECT_EQ(typed(gather("%a, %ids", "offset_dims = [1], " + map + "slice_sizes = [2, 3]")),
-            "gather: offset_dims, collapsed_slice_dims and operand_batching_dims name 1 axes together, the operand "
+            "gather: offset_dims, collapsed_slice_dims and operand_batching_dims name 1 axis together, the operand "
             "f32[2,3] has 2 axes");
   EXPECT_EQ(typed(gather("%a, %ids",
                          "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0, 1], "
                          "index_vector_dim = 1, slice_sizes = [1, 3]")),
-            "gather: start_index_map names 2 axes, but each index has 1 component(s): the indices are i64[7,1], "
+            "gather: start_index_map names 2 axes, but each index has 1 component: the indices are i64[7,1], "
             "index_vector_dim is 1");
   EXPECT_EQ(typed(gather("%a, %ids",
                          "offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [2], "
@@ -306,7 +306,7 @@ TEST(Infer, GatherErrors) {
                          batch + "indices_batching_dims = [2], start_index_map = [1], index_vector_dim = 2, " + sizes)),
             "gather: indices_batching_dims names axis 2, which is index_vector_dim");
   EXPECT_EQ(typed(gather("%c, %bids", batch + "start_index_map = [1], index_vector_dim = 2, " + sizes)),
-            "gather: operand_batching_dims names 1 axes, indices_batching_dims 0");
+            "gather: operand_batching_dims names 1 axis, indices_batching_dims 0");
   EXPECT_EQ(typed(gather("%c, %bids",
                          batch + "indices_batching_dims = [1], start_index_map = [1], index_vector_dim = 2, " + sizes)),
             "gather: batching sizes differ: operand f32[2,3,4] axis 0 is 2, indices i32[2,7,1] axis 1 is 7");

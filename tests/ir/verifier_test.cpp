@@ -104,7 +104,7 @@ TEST(Verifier, V6TypesAreThoseOfTheRules) {
   EXPECT_EQ(verdict([](Function& f) { Forge::attributes(f)[0] = Ints{2}; }),
             "V6: reduce_sum: axes: axis 2 is out of range for f32[3,5], which has 2 axes (@main, op 1, reduce_sum)");
   EXPECT_EQ(verdict([](Function& f) { Forge::record(f, 2).num_results = 0; }),
-            "V6: expected 1 results, found 0 (@main, op 2, constant)");
+            "V6: expected 1 result, found 0 (@main, op 2, constant)");
 }
 
 TEST(Verifier, V7ResultsExist) {

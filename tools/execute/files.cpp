@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "frontend/io/npy.h"
 #include "frontend/io/safetensors.h"
@@ -101,7 +102,7 @@ std::vector<Literal> read_tensors(const std::string& what, const std::vector<Slo
     if (!ends_with(path, ".npy")) throw Error(fmt::format("{}: expected a .safetensors file or .npy files", path));
   if (paths.size() != slots.size())
     throw Error(
-        fmt::format("expected {} .npy file{}, found {}", slots.size(), slots.size() == 1 ? "" : "s", paths.size()));
+        fmt::format("expected {}, found {}", counted(slots.size(), ".npy file"), paths.size()));
   std::vector<Literal> values;
   for (std::size_t i = 0; i < paths.size(); ++i)
     values.push_back(literal_of(io::read_npy(paths[i]), slots[i], paths[i]));
