@@ -179,10 +179,10 @@ Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 ///   K4   what one task stores into a parameter no other task stores or loads
 ///   K5   a vector loop holds no mma and no other vector loop; the bounds of loops inside it are the same for all lanes
 ///   K6   an index of a tile is a number after unrolling; the last one may add the index of a vector loop with known bounds
-///   K7   lanes are a power of two that divides the vector loop's; 1 elsewhere and for an acc inside the vector loop; one
+///   K7   lanes are a power of two up to 64 that divides the vector loop's; 1 elsewhere and for an acc inside the vector loop; one
 ///        finish, in the block of the acc, ends accumulating
 ///   K8   `in` parameters are not stored to; mma adds to a tile of two axes
-///   K9   numbers make sense: strides >= 0, bounds of unrolled loops known, lanes and extents of bind positive
+///   K9   numbers make sense (strides >= 0, bounds of unrolled loops known, ...) and are bounded, as docs/kernel.md lists
 ///   K10  a bind with mode error names a site
 ///   K11  what one iteration of a vector loop stores no other iteration stores or loads
 /// K3, K4 and K11 must be proven: a kernel may be refused that would run well.

@@ -4,12 +4,20 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "ir/builder.h"
 #include "ir/kernel/printer.h"
 
 namespace burin::ir {
 namespace {
+
+// What one kernel may ask of registers and of generated code; lowerings stay far below.
+constexpr std::int64_t max_lanes = 64;            // bytes of the widest vector
+constexpr std::int64_t max_copies = 1024;         // of one statement by the unrolled loops around it
+constexpr double max_tile_elements = 0x1p14;
+constexpr double max_scratch_bytes = 0x1p50;
+constexpr double max_tasks = 0x1p62;
 
 bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
@@ -20,8 +28,11 @@ class KernelVerifier {
 
   std::string run() {
     check_buffers();
+    double num_tasks = 1;
     for (const auto& [var, extent] : kernel_.tasks) {
       if (extent < 0) fail("K9", fmt::format("{} tasks", extent));
+      num_tasks *= static_cast<double>(extent);
+      if (num_tasks > max_tasks) fail("K9", "more than 2^62 tasks");
       define(var, Fixed::no);
       add_range(var, extent);
     }
@@ -64,13 +75,14 @@ class KernelVerifier {
   // ---- K9: buffers ----
   void check_buffers() {
     bool params_done = false;
+    double scratch = 0;
     for (const Buffer& b : kernel_.buffers) {
       const bool is_param = b.space != Space::scratch && b.space != Space::tile;
       if (is_param && params_done)
         fail("K9", fmt::format("the parameter {} stands behind scratch buffers or tiles", b.name));
       params_done |= !is_param;
       if (b.strides.size() != b.shape.rank()) {
-        fail("K9", fmt::format("{} has {} strides for {} axes", b.name, b.strides.size(), b.shape.rank()));
+        fail("K9", fmt::format("{} has {} for {}", b.name, counted(b.strides.size(), "stride"), counted(b.shape.rank(), "axis", "axes")));
         return;
       }
       double size = 1;
@@ -80,6 +92,10 @@ class KernelVerifier {
             static_cast<double>(std::max<std::int64_t>(b.shape[axis] - 1, 0)) * static_cast<double>(b.strides[axis]);
       }
       if (size > 0x1p48) fail("K9", fmt::format("{} spans more than 2^48 elements", b.name));
+      if (b.space == Space::tile && size > max_tile_elements)
+        fail("K9", fmt::format("the tile {} has more than 2^14 elements", b.name));
+      if (b.space == Space::scratch) scratch += size * static_cast<double>(size_of(b.dtype));
+      if (scratch > max_scratch_bytes) fail("K9", "more than 2^50 bytes of scratch");
     }
   }
 
@@ -128,7 +144,7 @@ class KernelVerifier {
   // ---- K2: dtypes ----
   bool arg_count(const Stmt& s, std::size_t count) {
     if (s.args.size() == count) return true;
-    fail("K2", fmt::format("{} operands, expected {}", s.args.size(), count));
+    fail("K2", fmt::format("{}, expected {}", counted(s.args.size(), "operand"), count));
     return false;
   }
   void expect_dtype(ScalarId id, DType expected, std::string_view what) {
@@ -164,7 +180,7 @@ class KernelVerifier {
     if (failed()) return;
     const Buffer& b = kernel_.buffers[id.index];
     if (indices.size() != b.shape.rank())
-      return fail("K3", fmt::format("{} has {} axes, found {} indices", b.name, b.shape.rank(), indices.size()));
+      return fail("K3", fmt::format("{} has {}, found {}", b.name, counted(b.shape.rank(), "axis", "axes"), counted(indices.size(), "index", "indices")));
     if (is_store && b.space == Space::in) return fail("K8", fmt::format("{} is only read", b.name));
     for (std::size_t axis = 0; axis < indices.size() && !failed(); ++axis) check_axis(b, axis, indices[axis]);
     if (b.space == Space::tile) check_tile_access(b, indices);
@@ -273,7 +289,8 @@ class KernelVerifier {
     const bool is_vector = s.loop_kind == LoopKind::vector;
     const bool known = is_fixed(s.lo) && std::ranges::any_of(s.hi, [&](const Affine& a) { return is_fixed(a); });
     if (s.loop_kind == LoopKind::unroll && !known) return fail("K9", "the bounds of an unrolled loop are not known");
-    if (is_vector && s.width < 1) return fail("K9", fmt::format("a vector loop of {} lanes", s.width));
+    if (is_vector && (!is_power_of_two(s.width) || s.width > max_lanes))
+      return fail("K9", fmt::format("a vector loop of {} lanes, expected a power of two up to {}", s.width, max_lanes));
     if (vector_depth_ > 0 && is_vector) return fail("K5", "a vector loop holds no other one");
     if (varies(s.lo) || std::ranges::any_of(s.hi, [&](const Affine& a) { return varies(a); }))
       return fail("K5", "the bounds of a loop inside a vector loop are the same for all lanes");
@@ -291,8 +308,11 @@ class KernelVerifier {
       vector_width_ = s.width;
     }
     const std::size_t own = statement_;
+    const std::int64_t outer_copies = copies_;
+    if (known && (s.loop_kind == LoopKind::unroll || (is_vector && touches_tile(s.body)))) count_copies(s);
     block(s.body);
     if (failed()) return;
+    copies_ = outer_copies;
     if (is_vector) {
       vector_depth_ = 0;
       statement_ = own;
@@ -303,6 +323,28 @@ class KernelVerifier {
     var_states_[s.var.index].state = State::gone;
     scope_vars_.resize(vars);
     facts_.truncate(facts);
+  }
+
+  /// How often machine code repeats the body: once per iteration of an unrolled loop, or per vector of one over a tile,
+  /// whose registers have no index.
+  void count_copies(const Stmt& s) {
+    std::optional<std::int64_t> most;
+    for (const Affine& hi : s.hi)
+      if (is_fixed(hi))
+        if (const auto trips = facts_.highest(hi - s.lo)) most = most ? std::min(*most, *trips) : *trips;
+    const std::int64_t width = s.loop_kind == LoopKind::vector ? s.width : 1;
+    if (most) most = std::max<std::int64_t>((*most + width - 1) / width, 1);
+    if (!most || *most > max_copies / copies_)
+      return fail("K9", fmt::format("unrolled loops repeat a statement more than {} times", max_copies));
+    copies_ *= *most;
+  }
+  bool touches_tile(const Block& body) const {
+    return std::ranges::any_of(body, [&](const Stmt& s) {
+      const bool accesses = s.kind == StmtKind::load || s.kind == StmtKind::store;
+      return (accesses && s.buffer.index < kernel_.buffers.size() &&
+              kernel_.buffers[s.buffer.index].space == Space::tile) ||
+             touches_tile(s.body);
+    });
   }
 
   void load_or_store(const Stmt& s) {
@@ -328,7 +370,8 @@ class KernelVerifier {
       return fail("K2", fmt::format("{} is defined for integers and bool, found {}", name(s.reduce), name(s.dtype)));
     if (s.args.size() > 1) return void(arg_count(s, 1));
     if (!s.args.empty()) expect_dtype(s.args[0], s.dtype, "the start");
-    if (!is_power_of_two(s.width)) return fail("K7", fmt::format("{} lanes, expected a power of two", s.width));
+    if (!is_power_of_two(s.width) || s.width > max_lanes)
+      return fail("K7", fmt::format("{} lanes, expected a power of two up to {}", s.width, max_lanes));
     if (vector_depth_ > 0 && s.width != 1)
       return fail("K7", "an accumulator inside a vector loop has one lane: each iteration has its own");
     accs_[s.acc.index] = {State::in_scope, s.dtype, s.width, depth_, vector_depth_ > 0, false};
@@ -342,7 +385,7 @@ class KernelVerifier {
     if (acc->finished) return fail("K7", "the accumulator is finished already");
     const bool across = vector_depth_ > 0 && !acc->inside_vector;
     if (across && vector_width_ % acc->lanes != 0)
-      return fail("K7", fmt::format("{} lanes do not divide the vector loop's {}", acc->lanes, vector_width_));
+      return fail("K7", fmt::format("the accumulator's {} do not divide the vector loop's {}", counted(acc->lanes, "lane"), vector_width_));
     if (vector_depth_ == 0 && acc->lanes != 1)
       return fail("K7", fmt::format("{} lanes outside a vector loop, expected 1", acc->lanes));
   }
@@ -445,6 +488,7 @@ class KernelVerifier {
   std::size_t depth_ = 0;
   std::size_t vector_depth_ = 0;  // depth of the vector loop around; 0: none
   std::int64_t vector_width_ = 1;
+  std::int64_t copies_ = 1;  // of the current statement, by the unrolled loops around it
 };
 
 }  // namespace

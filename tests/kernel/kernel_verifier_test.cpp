@@ -47,7 +47,7 @@ TEST(KernelVerifier, K2DtypesAgree) {
   EXPECT_EQ(body("out y: f32[4]", start + "%2 = lt %0, %0 : f32"),
             "K2: kernel @f: `%2 = lt %0, %0 : f32`: the result is f32, expected bool");
   EXPECT_EQ(body("out y: f32[4]", start + "%2 = add %0 : f32"),
-            "K2: kernel @f: `%2 = add %0 : f32`: 1 operands, expected 2");
+            "K2: kernel @f: `%2 = add %0 : f32`: 1 operand, expected 2");
   EXPECT_EQ(body("out y: f32[4]", start + "%2 = reduce_sum %0 : f32"),
             "K2: kernel @f: `%2 = reduce_sum %0 : f32`: reduce_sum is no elementwise op");
   EXPECT_EQ(body("out y: f32[4]", start + "store y[0], %1"),
@@ -82,7 +82,7 @@ TEST(KernelVerifier, K3AccessesStayInside) {
   EXPECT_EQ(body("in x: f32[4]", "for i in 0..4 {\n  %0 = load x[i - 1]\n}"),
             "K3: kernel @f: `%0 = load x[i - 1]`: axis 0 of x may reach -1");
   EXPECT_EQ(body("in x: f32[4,5]", "for i in 0..4 {\n  %0 = load x[i]\n}"),
-            "K3: kernel @f: `%0 = load x[i]`: x has 2 axes, found 1 indices");
+            "K3: kernel @f: `%0 = load x[i]`: x has 2 axes, found 1 index");
   EXPECT_EQ(body("in x: f32[4,5]", "for i in 0..5 {\n  for j in 0..4 {\n    %0 = load x[i, j]\n  }\n}"),
             "K3: kernel @f: `%0 = load x[i, j]`: axis 0 of x may reach 4, its extent is 4");
   // Conditions and second bounds count.
@@ -218,7 +218,7 @@ TEST(KernelVerifier, K7AccumulatorsHaveOneOrder) {
   EXPECT_EQ(body("", start + "for i in 0..9 vector 4 {\n  accumulate %s, %0\n}\n%1 = finish %s : f32"), "");
   EXPECT_EQ(body("", start + "for i in 0..9 vector 8 {\n  accumulate %s, %0\n}\n%1 = finish %s : bf16"), "");
   EXPECT_EQ(body("", start + "for i in 0..9 vector 2 {\n  accumulate %s, %0\n}"),
-            "K7: kernel @f: `accumulate %sum0, %0`: 4 lanes do not divide the vector loop's 2");
+            "K7: kernel @f: `accumulate %sum0, %0`: the accumulator's 4 lanes do not divide the vector loop's 2");
   EXPECT_EQ(body("", start + "for i in 0..9 {\n  accumulate %s, %0\n}"),
             "K7: kernel @f: `accumulate %sum0, %0`: 4 lanes outside a vector loop, expected 1");
   EXPECT_EQ(body("", start + "%1 = finish %s : f32\nfor i in 0..9 vector 4 {\n  accumulate %s, %0\n}"),
@@ -228,7 +228,7 @@ TEST(KernelVerifier, K7AccumulatorsHaveOneOrder) {
   EXPECT_EQ(body("", start + "for i in 0..9 {\n  %1 = finish %s : f32\n}"),
             "K7: kernel @f: `%1 = finish %sum0 : f32`: an accumulator is finished in the block that begins it");
   EXPECT_EQ(body("", "acc %s: f32 sum lanes 3"),
-            "K7: kernel @f: `acc %sum0: f32 sum lanes 3`: 3 lanes, expected a power of two");
+            "K7: kernel @f: `acc %sum0: f32 sum lanes 3`: 3 lanes, expected a power of two up to 64");
   EXPECT_EQ(body("", "for i in 0..4 vector 4 {\n  acc %s: f32 sum lanes 4\n}"),
             "K7: kernel @f: `acc %sum0: f32 sum lanes 4`: an accumulator inside a vector loop has one lane: each "
             "iteration has its own");
@@ -252,7 +252,12 @@ TEST(KernelVerifier, K9NumbersMakeSense) {
   EXPECT_EQ(body("in x: f32[1000000,1000000] strides [1000000000,1]", ""),
             "K9: kernel @f: x spans more than 2^48 elements");
   EXPECT_EQ(body("", "for i in 0..4 vector 0 {\n}"),
-            "K9: kernel @f: `for i in 0..4 vector 0`: a vector loop of 0 lanes");
+            "K9: kernel @f: `for i in 0..4 vector 0`: a vector loop of 0 lanes, expected a power of two up to 64");
+  EXPECT_EQ(body("", "for i in 0..4 vector 3 {\n}"),
+            "K9: kernel @f: `for i in 0..4 vector 3`: a vector loop of 3 lanes, expected a power of two up to 64");
+  EXPECT_EQ(body("", "for i in 0..4 vector 128 {\n}"),
+            "K9: kernel @f: `for i in 0..4 vector 128`: a vector loop of 128 lanes, expected a power of two up to 64");
+  EXPECT_EQ(body("", "for i in 0..4 vector 64 {\n}"), "");
   EXPECT_EQ(tasks("", "for i in 0..t unroll {\n}"),
             "K9: kernel @f: `for i in 0..t unroll`: the bounds of an unrolled loop are not known");
   EXPECT_EQ(tasks("", "for i in 0..min(4, t) unroll {\n}"), "");
@@ -264,7 +269,7 @@ TEST(KernelVerifier, K9NumbersMakeSense) {
   kernel.buffers.push_back({"x", f32, {4}, {1}, Space::in});
   EXPECT_EQ(verify(kernel), "K9: kernel @f: the parameter x stands behind scratch buffers or tiles");
   kernel.buffers = {{"x", f32, {4, 2}, {1}, Space::in}};
-  EXPECT_EQ(verify(kernel), "K9: kernel @f: x has 1 strides for 2 axes");
+  EXPECT_EQ(verify(kernel), "K9: kernel @f: x has 1 stride for 2 axes");
   kernel.buffers.clear();
   kernel.body = {Stmt{.kind = StmtKind::loop, .var = kernel.new_var("i")}};
   EXPECT_EQ(verify(kernel), "K9: kernel @f: `for i in 0..min()`: a loop without an upper bound");
@@ -273,6 +278,34 @@ TEST(KernelVerifier, K9NumbersMakeSense) {
   kernel.body.clear();
   kernel.tasks = {{kernel.new_var("t"), -1}};
   EXPECT_EQ(verify(kernel), "K9: kernel @f: -1 tasks");
+}
+
+TEST(KernelVerifier, K9BoundsWhatGeneratedCodeRepeatsAndHolds) {
+  const auto repeats = [](const std::string& statement) {
+    return "K9: kernel @f: `" + statement + "`: unrolled loops repeat a statement more than 1024 times";
+  };
+  EXPECT_EQ(body("", "for i in 0..1024 unroll {\n}"), "");
+  EXPECT_EQ(body("", "for i in 0..1025 unroll {\n}"), repeats("for i in 0..1025 unroll"));
+  EXPECT_EQ(body("", "for i in 7..1031 unroll {\n}"), "");
+  EXPECT_EQ(body("", "for i in 0..40 unroll {\n  for j in 0..40 unroll {\n  }\n}"), repeats("for j in 0..40 unroll"));
+  EXPECT_EQ(body("", "for i in 0..40 unroll {\n}\nfor j in 0..40 unroll {\n}"), "");
+  EXPECT_EQ(body("", "for i in 0..2000 unroll {\n  for j in 0..0 unroll {\n  }\n}"), repeats("for i in 0..2000 unroll"));
+  EXPECT_EQ(body("", "for i in 0..40 unroll {\n  for j in 0..i unroll {\n  }\n}"), repeats("for j in 0..i unroll"));
+  EXPECT_EQ(body("", "for i in 0..20 unroll {\n  for j in 0..i unroll {\n  }\n}"), "");
+  EXPECT_EQ(tasks("", "for i in 0..min(4, t) unroll {\n}"), "");
+  EXPECT_EQ(tasks("", "for i in 0..min(4000, t) unroll {\n}"), repeats("for i in 0..min(4000, t) unroll"));
+  // A vector loop over a tile is written out vector by vector.
+  const std::string tile = "tile t: f32[16,1024]\nfor i in 0..16 unroll {\n  for j in 0..1024 vector ";
+  const std::string store = " {\n    %0 = constant 1 : f32\n    store t[i, j], %0\n  }\n}";
+  EXPECT_EQ(body("", tile + "16" + store), "");
+  EXPECT_EQ(body("", tile + "8" + store), repeats("for j in 0..1024 vector 8"));
+  EXPECT_EQ(body("", "tile t: f32[16,1025]"), "K9: kernel @f: the tile t has more than 2^14 elements");
+  EXPECT_EQ(body("", "scratch s: f32[140737488355328]\nscratch r: f64[140737488355328]"),
+            "K9: kernel @f: more than 2^50 bytes of scratch");
+  Kernel kernel;
+  kernel.name = "f";
+  kernel.tasks = {{kernel.new_var("t"), std::int64_t{1} << 40}, {kernel.new_var("u"), std::int64_t{1} << 40}};
+  EXPECT_EQ(verify(kernel), "K9: kernel @f: more than 2^62 tasks");
 }
 
 TEST(KernelVerifier, K10ReportsHaveASite) {
