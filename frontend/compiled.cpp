@@ -84,8 +84,11 @@ std::string Compiled::kernels() const {
   const ir::Program& program = state_->compiled->program();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const ir::Step& step = program.steps[i];
-    text += fmt::format("{:>5} {:>6} {:>8}  @{}{}{}\n", i, step.phase, step.tasks, program.kernels[step.kernel].name,
-                        step.label.empty() ? "" : ": ", step.label);
+    // "@rows_0 (model.cpp:3)"; "@rows_0: rows_1 (model.cpp:7)" where equal kernels share machine code.
+    const std::string& name = program.kernels[step.kernel].name;
+    const bool own = step.label == name || step.label.starts_with(name + " ");
+    text += fmt::format("{:>5} {:>6} {:>8}  @{}{}{}\n", i, step.phase, step.tasks, name, own || step.label.empty() ? "" : ": ",
+                        std::string_view(step.label).substr(own ? name.size() : 0));
   }
   return text;
 }
@@ -110,7 +113,7 @@ std::string Compiled::explain_fusion() const {
   passes::Options options;
   options.excess_precision = f.options().excess_precision;
   options.donated = f.options().donated;
-  return passes::explain_fusion(passes::run_function_passes(f.traced(), f.target(), options));
+  return passes::explain_fusion(passes::run_function_passes(f.traced(), options));
 }
 
 }  // namespace burin

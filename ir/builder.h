@@ -67,8 +67,6 @@ class Builder {
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, const Ints& permutation);
   ValueId broadcast(ValueId x, const Shape& shape, const Ints& dims);
-  /// A rank-0 value in every element of `shape`.
-  ValueId broadcast_scalar(ValueId x, const Shape& shape) { return broadcast(x, shape, {}); }
   /// Any reduce op with an `axes` attribute.
   ValueId reduce(Op op, ValueId x, const Ints& axes);
   ValueId iota(DType dtype, const Shape& shape, std::int64_t axis);

@@ -102,7 +102,7 @@ const std::vector<PassInfo>& pass_table() {
   return table;
 }
 
-Function run_function_passes(const Function& f, const Target&, const Options& options) {
+Function run_function_passes(const Function& f, const Options& options) {
   check_names(options);
   Function now = f;
   for (const FunctionPass& pass : function_passes()) {
@@ -141,10 +141,10 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
 Program build_program(const Function& f, const Target& target, const Options& options) {
   for (const FunctionPass& pass : function_passes())
     if (options.stop_after == pass.info.name) fail(Msg::stops_before_lowering, options.stop_after);
-  return run_lowering(run_function_passes(f, target, options), target, options);
+  return run_lowering(run_function_passes(f, options), target, options);
 }
 
-Function run_pass(std::string_view name, const Function& f, const Target&, const Options& options) {
+Function run_pass(std::string_view name, const Function& f, const Options& options) {
   std::string known;
   for (const FunctionPass& pass : function_passes()) {
     if (pass.info.name == name) {

@@ -40,12 +40,12 @@ struct PassInfo {
 const std::vector<PassInfo>& pass_table();
 
 /// @trace -> @fused.
-ir::Function run_function_passes(const ir::Function& f, const ir::Target& target, const Options& options);
+ir::Function run_function_passes(const ir::Function& f, const Options& options);
 /// @fused -> Program.
 ir::Program run_lowering(const ir::Function& fused, const ir::Target& target, const Options& options);
 /// Both. With `stop_after` at a pass of the former, Error: there is no Program yet.
 ir::Program build_program(const ir::Function& f, const ir::Target& target, const Options& options);
 /// One Function -> Function pass by name; throws Error for an unknown name, listing the known ones.
-ir::Function run_pass(std::string_view name, const ir::Function& f, const ir::Target& target, const Options& options);
+ir::Function run_pass(std::string_view name, const ir::Function& f, const Options& options);
 
 }  // namespace burin::passes

@@ -109,7 +109,7 @@ int bisect(const CommandLine& line, const tools::Unit& unit) {
   const Function& f = *unit.function;
   const opt::Request& request = line.request;
   const auto culprit = opt::bisect(f, tools::read_inputs(line.inputs, tools::input_slots(unit)), request.target,
-                                   opt::function_steps(request.target, request.excess_precision));
+                                   opt::function_steps(request.excess_precision));
   fmt::print("{}\n", culprit ? opt::to_string(*culprit) : "no pass changes the result");
   return culprit ? failed : 0;
 }

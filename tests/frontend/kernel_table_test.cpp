@@ -25,7 +25,7 @@ LoweredStep lower(const StepShape& shape) {
   const ir::Target target;  // the same table on every machine
   passes::Options options;
   options.donated = step.donated;
-  ir::Function fused = passes::run_function_passes(step.function, target, options);
+  ir::Function fused = passes::run_function_passes(step.function, options);
   ir::Program program = passes::run_lowering(fused, target, options);
   return {std::move(fused), std::move(program)};
 }

@@ -41,7 +41,7 @@ const std::vector<Case::Stage>& Case::stages() {
   Function now = f_;
   for (const passes::PassInfo& pass : passes::pass_table()) {
     if (pass.stage == "lower") break;
-    now = passes::run_pass(pass.name, now, target_, options_);
+    now = passes::run_pass(pass.name, now, options_);
     stages_.push_back({std::string(pass.name), now});
   }
   return stages_;
@@ -111,7 +111,7 @@ const Case::Expected& Case::expected() {
   for (const Literal& input : inputs_) args.push_back(exactly(input));
   try {
     // What runs is the function without its dead ops: an index that nothing depends on is not looked at.
-    expected_->results = enclose(passes::run_pass("remove_dead", settled->function, target_, options_), args, model);
+    expected_->results = enclose(passes::run_pass("remove_dead", settled->function, options_), args, model);
   } catch (const Error& error) {
     expected_->error = error.what();
   }

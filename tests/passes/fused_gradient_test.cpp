@@ -46,7 +46,7 @@ TEST_P(FusedGradient, IsFewKernels) {
   const Target target = host_target("avx2");
   Options options;
   options.verify = true;
-  const Function fused = run_function_passes(both, target, options);
+  const Function fused = run_function_passes(both, options);
   std::size_t kernels = 0;
   fused.for_each_op([&](OpId op) { kernels += fused.kind(op) == Op::fusion; });
   const bool matmul = GetParam().find("_after_matmul") != std::string::npos;  // which has two in its gradient

@@ -11,7 +11,7 @@ namespace {
 
 TEST(KernelTable, NothingOnlyMovesDataOrStandsAlone) {
   for (const char* path : {"tests/data/transformer_loss_seed.ir", "tests/data/transformer_loss_odd.ir"}) {
-    const ir::Function fused = run_function_passes(training_step(read_function(path)), ir::Target{}, {});
+    const ir::Function fused = run_function_passes(training_step(read_function(path)), {});
     for (const test::KernelRow& row : test::step_rows(fused, run_lowering(fused, ir::Target{}, {}))) {
       EXPECT_FALSE(row.only_moves()) << path << ": " << row.text;
       EXPECT_FALSE(row.alone()) << path << ": " << row.text;

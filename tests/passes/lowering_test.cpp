@@ -286,7 +286,7 @@ TEST(pipeline, names_of_passes_are_checked) {
     options.stop_after = stop_after;
     return message_of([&] { build_program(f, Target{}, options); });
   };
-  EXPECT_TRUE(message_of([&] { run_pass("smplify", f, Target{}, {}); }).starts_with(unknown));
+  EXPECT_TRUE(message_of([&] { run_pass("smplify", f, {}); }).starts_with(unknown));
   EXPECT_TRUE(with("smplify", "").starts_with(unknown));
   EXPECT_TRUE(with("", "smplify").starts_with(unknown));
   EXPECT_EQ(with("lower", ""), "passes: nothing runs without `lower`; these can be left out: simplify, widen_half, fold_constants, "
@@ -300,7 +300,7 @@ TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
   const auto ran = [&](Options options) {
     std::string passes;
     options.observer = [&](const Options::Event& event) { passes += std::string(event.pass) + " "; };
-    const Function fused = run_function_passes(f, Target{}, options);
+    const Function fused = run_function_passes(f, options);
     if (options.stop_after.empty() || options.stop_after == "schedule") run_lowering(fused, Target{}, options);
     return passes;
   };
@@ -308,7 +308,7 @@ TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
   options.disabled = {"simplify", "drop_repeated_checks"};
   options.stop_after = "eliminate_common";
   EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common ");
-  EXPECT_EQ(run_function_passes(f, Target{}, options).num_ops(), 4u);  // the negations are still there, exp once
+  EXPECT_EQ(run_function_passes(f, options).num_ops(), 4u);  // the negations are still there, exp once
   options.stop_after = "schedule";
   EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common decompose remove_dead fuse lower schedule ");
   options.stop_after = "";

@@ -32,7 +32,7 @@ std::vector<Literal> inputs() {
 
 /// The pipeline with `wrong` in the place of, or behind, the pass of that name.
 std::vector<Step> with(const std::string& name, const Step& wrong, bool instead) {
-  std::vector<Step> steps = function_steps(Target{}, false);
+  std::vector<Step> steps = function_steps(false);
   const auto at = std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.name == name; });
   if (instead)
     *at = wrong;
@@ -53,7 +53,7 @@ Function swap_operands(const Function& f) {
 }
 
 TEST(bisect, finds_nothing_in_the_pipeline_as_it_is) {
-  EXPECT_FALSE(bisect(parse(program), inputs(), Target{}, function_steps(Target{}, true)).has_value());
+  EXPECT_FALSE(bisect(parse(program), inputs(), Target{}, function_steps(true)).has_value());
 }
 
 TEST(bisect, names_the_pass_whose_result_is_wrong) {
@@ -100,7 +100,7 @@ TEST(bisect, refuses_inputs_on_which_the_function_fails) {
       "[1]}\n"
       "  return %y\n}\n");
   const std::vector<Literal> out_of_range = {test::values(f32, "1 2"), test::values(i32, {1, 1}, "7")};
-  EXPECT_EQ(test::error_of([&] { bisect(f, out_of_range, Target{}, function_steps(Target{}, true)); }),
+  EXPECT_EQ(test::error_of([&] { bisect(f, out_of_range, Target{}, function_steps(true)); }),
             "gather: index 7 is out of range for axis 0 of f32[2]: expected 0 to 1 (<text>:2)");
 }
 

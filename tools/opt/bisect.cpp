@@ -119,7 +119,7 @@ std::optional<Culprit> bisect_lowering(const Function& fused, const Literals& in
 
 }  // namespace
 
-std::vector<Step> function_steps(const Target& target, bool excess_precision) {
+std::vector<Step> function_steps(bool excess_precision) {
   passes::Options options;
   options.excess_precision = excess_precision;
   std::vector<Step> steps;
@@ -130,7 +130,7 @@ std::vector<Step> function_steps(const Target& target, bool excess_precision) {
       steps.push_back(
           {name, [](const Function& f, const passes::MayRewrite& may) { return passes::simplify(f, may); }});
     else
-      steps.push_back({name, [=](const Function& f, const auto&) { return passes::run_pass(name, f, target, options); },
+      steps.push_back({name, [=](const Function& f, const auto&) { return passes::run_pass(name, f, options); },
                        name == "widen_half"});
   }
   return steps;

@@ -20,7 +20,7 @@ struct Step {
   bool rounds_anew = false;  // results may change as agreement_of(f, true) says, not only where the evaluator does
 };
 /// The passes of the pipeline before lowering.
-std::vector<Step> function_steps(const burin::ir::Target& target, bool excess_precision);
+std::vector<Step> function_steps(bool excess_precision);
 
 struct Culprit {
   std::string pass;     // a pass by name, "lower", "schedule", "plan_memory", or "codegen"

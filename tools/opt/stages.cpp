@@ -65,7 +65,7 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
     if (request.verify_each && pass == "plan_memory") check_valid(*unit.program, pass.c_str());
   } else {
     const Function& f = function_for(unit, pass);
-    Function next = passes::run_pass(pass, f, request.target, pass_options(request));
+    Function next = passes::run_pass(pass, f, pass_options(request));
     if (request.verify_each) check_valid(next, pass.c_str());
     changed = !same_program(f, next);
     unit.function = std::move(next);
@@ -110,12 +110,12 @@ tools::Unit run_passes(const tools::Unit& input, const Request& request) {
   if (request.pipeline || stops_early) {
     if (!unit.function) throw burin::Error("the pipeline takes a function, found a program");
     if (!tools::is_fused(*unit.function))
-      unit.function = passes::run_function_passes(*unit.function, request.target, pass_options(request));
+      unit.function = passes::run_function_passes(*unit.function, pass_options(request));
   }
   if (request.explain_fusion) {
     if (!unit.function) throw burin::Error("--explain-fusion takes a function, found a program");
     if (!tools::is_fused(*unit.function))
-      unit.function = passes::run_function_passes(*unit.function, request.target, pass_options(request));
+      unit.function = passes::run_function_passes(*unit.function, pass_options(request));
     return unit;
   }
   if ((shows_program(request.emit) || (!stops_early && !request.stop_after.empty())) && unit.function) {
