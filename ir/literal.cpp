@@ -2,13 +2,35 @@
 
 #include <cmath>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 
 namespace burin::ir {
 namespace {
 
 std::size_t bytes_of(const Type& type) { return static_cast<std::size_t>(type.bytes()); }
+
+using Bytes = std::vector<std::byte>;
+
+[[noreturn]] void no_room(const Type& type) {
+  const std::int64_t bytes = type.bytes();
+  fail(Msg::memory_for, to_string(type), bytes, static_cast<double>(bytes) / 1048576.0);
+}
+
+// Of `type` when they are given to a vector's constructor.
+template <class... Args>
+std::shared_ptr<Bytes> make_bytes(const Type& type, Args&&... args) {
+  try {
+    return std::make_shared<Bytes>(std::forward<Args>(args)...);
+  } catch (const std::bad_alloc&) {
+    no_room(type);
+  } catch (const std::length_error&) {
+    no_room(type);
+  }
+}
 
 // The low 64 bits of the truncated value, whatever its size; 0 for NaN and infinity.
 std::uint64_t wrapped(double value) {
@@ -19,12 +41,11 @@ std::uint64_t wrapped(double value) {
 
 }  // namespace
 
-Literal::Literal(const Type& type)
-    : type_(type), data_(std::make_shared<std::vector<std::byte>>(bytes_of(type), std::byte{0})) {}
+Literal::Literal(const Type& type) : type_(type), data_(make_bytes(type, bytes_of(type), std::byte{0})) {}
 
 Literal::Literal(const Type& type, std::span<const std::byte> bytes) : type_(type) {
   BURIN_CHECK(bytes.size() == bytes_of(type));
-  data_ = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+  data_ = make_bytes(type, bytes.begin(), bytes.end());
 }
 
 Literal Literal::scalar(DType dtype, double value) {
@@ -49,7 +70,7 @@ Literal Literal::splat(const Shape& shape, const Literal& element) {
   result.splat_ = shape.size() != 1;
   if (shape.size() == 0) {
     result.splat_ = false;
-    result.data_ = std::make_shared<std::vector<std::byte>>();
+    result.data_ = std::make_shared<Bytes>();
   }
   return result;
 }
@@ -57,7 +78,7 @@ Literal Literal::splat(const Shape& shape, const Literal& element) {
 void Literal::expand() {
   if (!splat_) return;
   const std::size_t width = size_of(type_.dtype);
-  auto all = std::make_shared<std::vector<std::byte>>(bytes_of(type_));
+  auto all = make_bytes(type_, bytes_of(type_));
   for (std::size_t i = 0; i < all->size(); i += width) std::memcpy(all->data() + i, data_->data(), width);
   data_ = std::move(all);
   splat_ = false;
@@ -65,7 +86,7 @@ void Literal::expand() {
 
 std::span<std::byte> Literal::mutable_raw() {
   expand();
-  if (data_.use_count() > 1) data_ = std::make_shared<std::vector<std::byte>>(*data_);
+  if (data_.use_count() > 1) data_ = make_bytes(type_, *data_);
   return {data_->data(), data_->size()};
 }
 

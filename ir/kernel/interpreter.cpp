@@ -4,11 +4,13 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <random>
 #include <vector>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/eval/scalar.h"
 #include "ir/kernel/pairs.h"
 #include "ir/kernel/program.h"
@@ -115,6 +117,14 @@ void with_float(DType dtype, F&& f) {
 
 }  // namespace
 
+std::vector<std::uint64_t> uninitialised_words(std::string_view what, std::int64_t bytes) {
+  try {
+    return std::vector<std::uint64_t>(static_cast<std::size_t>(bytes + 7) / 8, ~std::uint64_t{0});
+  } catch (const std::bad_alloc&) {
+    fail(Msg::memory_for, what, bytes, static_cast<double>(bytes) / 1048576.0);
+  }
+}
+
 class KernelRunner::Machine {
  public:
   explicit Machine(const Kernel& kernel) : name_(kernel.name), buffers_(kernel.buffers), tasks_(kernel.tasks) {
@@ -125,7 +135,8 @@ class KernelRunner::Machine {
     for (const Buffer& buffer : buffers_) {
       spans_.push_back(buffer.span());
       if (buffer.space == Space::scratch || buffer.space == Space::tile)
-        private_memory_.emplace_back((static_cast<std::size_t>(spans_.back()) * size_of(buffer.dtype) + 7) / 8);
+        private_memory_.push_back(
+            uninitialised_words(buffer.name, spans_.back() * static_cast<std::int64_t>(size_of(buffer.dtype))));
       else
         ++num_params_;
     }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/kernel/kernel.h"
 
@@ -25,6 +26,10 @@ struct IndexReport {
 /// The site's message with its placeholders filled in.
 std::string report_text(const Site& site, const IndexReport& report);
 
+/// Words that hold `bytes` bytes, all of them 0xFF (a NaN, -1), so that reading what was never written shows. Throws Error,
+/// naming `what`, when there is no memory.
+std::vector<std::uint64_t> uninitialised_words(std::string_view what, std::int64_t bytes);
+
 /// A kernel made ready to run: names resolved to slots, indices flattened to one address each.
 class KernelRunner {
  public:
@@ -34,8 +39,7 @@ class KernelRunner {
   KernelRunner(KernelRunner&&) noexcept;
 
   /// Runs all tasks over one pointer per parameter. Of several reports the one of the lowest task is returned, within a
-  /// task the first. Aborts when an access leaves its buffer. Scratch and tiles begin each task filled with 0xFF bytes (a
-  /// NaN, -1), so that reading what was never written shows.
+  /// task the first. Aborts when an access leaves its buffer. Scratch and tiles begin each task filled with 0xFF bytes.
   std::optional<IndexReport> run(std::span<std::byte* const> params, TaskOrder order = TaskOrder::forward);
 
  private:

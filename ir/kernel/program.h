@@ -49,6 +49,9 @@ struct Program {
   std::int64_t arena_bytes = 0;
   std::vector<PlannedValue> plan;
 
+  /// Above it, sums of the bytes that a run needs might overflow.
+  static constexpr std::int64_t max_arena_bytes = std::int64_t{1} << 60;
+
   /// What one thread needs: the most that any kernel does.
   std::int64_t scratch_bytes() const;
 };

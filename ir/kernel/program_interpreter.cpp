@@ -65,7 +65,7 @@ std::vector<Literal> interpret(const Program& program, std::span<const Literal> 
     out[i] = Literal(program.outputs[i], in[from].raw());
     places.outputs[i] = places.inputs[from] = out[i].mutable_raw().data();
   }
-  std::vector<std::uint64_t> arena(static_cast<std::size_t>(program.arena_bytes + 7) / 8, ~std::uint64_t{0});
+  std::vector<std::uint64_t> arena = uninitialised_words("the arena", program.arena_bytes);
   places.arena = reinterpret_cast<std::byte*>(arena.data());
 
   std::unordered_map<std::uint32_t, KernelRunner> runners;

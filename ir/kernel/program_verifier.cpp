@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/counted.h"
 #include "ir/kernel/constraints.h"
 #include "ir/kernel/printer.h"
 #include "ir/kernel/program.h"
@@ -27,6 +28,8 @@ class ProgramVerifier {
     for (const Kernel& kernel : program_.kernels)
       if (std::string message = verify(kernel); !message.empty()) return "P1: " + message;
     check_aliases();
+    if (program_.arena_bytes < 0 || program_.arena_bytes > Program::max_arena_bytes)
+      fail("P8", fmt::format("an arena of {} bytes, at most 2^60 are possible", program_.arena_bytes));
     for (step_ = 0; step_ < program_.steps.size() && message_.empty(); ++step_) check_step(program_.steps[step_]);
     for (step_ = 0; step_ < program_.steps.size() && message_.empty();) {
       std::size_t end = step_;
@@ -34,6 +37,7 @@ class ProgramVerifier {
       check_phase(step_, end);
       step_ = end;
     }
+    check_outputs();
     return message_;
   }
 
@@ -89,11 +93,11 @@ class ProgramVerifier {
     if (step.kernel >= program_.kernels.size()) return fail("P3", "there is no such kernel");
     const Kernel& kernel = program_.kernels[step.kernel];
     if (step.args.size() != kernel.num_params())
-      return fail("P3", fmt::format("{} places for {} parameters", step.args.size(), kernel.num_params()));
+      return fail("P3", fmt::format("{} for {}", counted(step.args.size(), "place"), counted(kernel.num_params(), "parameter")));
     if (step.tasks != kernel.num_tasks())
-      return fail("P3", fmt::format("{} tasks, the kernel has {}", step.tasks, kernel.num_tasks()));
+      return fail("P3", fmt::format("{}, the kernel has {}", counted(step.tasks, "task"), kernel.num_tasks()));
     if (!step.sites.empty() && step.sites.size() != kernel.sites.size())
-      return fail("P3", fmt::format("{} sites, the kernel has {}", step.sites.size(), kernel.sites.size()));
+      return fail("P3", fmt::format("{}, the kernel has {}", counted(step.sites.size(), "site"), kernel.sites.size()));
     if (step_ > 0 && step.phase < program_.steps[step_ - 1].phase) return fail("P3", "phases go back");
     for (std::size_t i = 0; i < step.args.size() && message_.empty(); ++i) check_arg(kernel.buffers[i], step.args[i]);
     if (!message_.empty()) return;
@@ -110,7 +114,7 @@ class ProgramVerifier {
     if (size < 0) return fail("P4", fmt::format("the place of {} does not exist", b.name));
     const std::int64_t bytes = b.span() * element;
     if (ref.offset < 0 || ref.offset > size || bytes > size - ref.offset)
-      return fail("P4", fmt::format("{} takes {} bytes from byte {} of a place of {}", b.name, bytes, ref.offset, size));
+      return fail("P4", fmt::format("{} takes {} from byte {} of a place of {}", b.name, counted(bytes, "byte"), ref.offset, size));
     const std::int64_t end = ref.offset + bytes;
     if (ref.offset % element != 0) return fail("P4", fmt::format("{} is not aligned to its dtype", b.name));
     BufferRef place = ref;
@@ -121,6 +125,21 @@ class ProgramVerifier {
     if (is_written(b) && (place.storage == Storage::input || place.storage == Storage::constant))
       return fail("P4", fmt::format("{} is stored to, but its place is only read", b.name));
     uses_.back().push_back({&b, place, end});
+  }
+
+  void check_outputs() {
+    if (!message_.empty()) return;
+    std::vector<bool> written(program_.outputs.size());
+    for (const std::vector<Use>& step : uses_)
+      for (const Use& use : step)
+        if (use.place.storage == Storage::output && is_written(*use.buffer) && use.buffer->span() > 0)
+          written[use.place.index] = true;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      const bool taken_over = i < program_.aliases.size() && program_.aliases[i] >= 0;
+      if (written[i] || taken_over || program_.outputs[i].size() == 0) continue;
+      uses_.clear();  // no step is to blame
+      return fail("P7", fmt::format("no step stores to out{}: {}", i, to_string(program_.outputs[i])));
+    }
   }
 
   void check_phase(std::size_t begin, std::size_t end) {

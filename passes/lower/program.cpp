@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "ir/builder.h"
 #include "passes/lower/fusion_check.h"
 #include "passes/lower/lower.h"
@@ -270,9 +271,21 @@ class ProgramBuilder {
 
 bool writes(const Buffer& buffer) { return buffer.space == Space::out || buffer.space == Space::inout; }
 
+constexpr std::int64_t max_elements = std::int64_t{1} << 48;
+
+// Loops count elements and address bytes in 63 bits, products and sums included.
+void check_sizes(const Function& f) {
+  for (std::size_t v = 0; v < f.num_values(); ++v)
+    if (const Type& type = f.type(ValueId{v}); type.size() > max_elements) fail(Msg::value_too_large, to_string(type));
+  f.for_each_op([&](OpId op) {
+    if (f.kind(op) == Op::fusion) check_sizes(*f.attrs<Op::fusion>(op).body);
+  });
+}
+
 }  // namespace
 
 Program lower_program(const Function& fused, const Target& target, const std::vector<bool>& donated) {
+  check_sizes(fused);
   lower::check_fusions(fused);
   return ProgramBuilder(fused, target, donated).run();
 }
@@ -366,6 +379,7 @@ void plan_memory(Program& program) {
       if (at + size[v] <= offset[other]) break;
       at = std::max(at, offset[other] + size[other]);
     }
+    if (size[v] > Program::max_arena_bytes - at) fail(Msg::arena_too_large);
     offset[v] = at;
     placed.insert(std::upper_bound(placed.begin(), placed.end(), at,
                                    [&](std::int64_t value, std::uint32_t other) { return value < offset[other]; }),

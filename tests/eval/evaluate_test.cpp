@@ -68,6 +68,15 @@ TEST(EvaluateFunction, BarrierAndStopGradientAreIdentities) {
   EXPECT_EQ(text(results[1]), "7");
 }
 
+// A splat is one element, what is computed from it is not.
+TEST(EvaluateFunction, SaysWhatDoesNotFitIntoMemory) {
+  Builder b;
+  const ValueId x = b.full({f32, {std::int64_t{1} << 47}}, 1);
+  const Function f = b.finish({b.reduce(Op::reduce_sum, x, {})});
+  EXPECT_EQ(error_of([&] { evaluate(f, {}); }),
+            "out of memory: f32[140737488355328] takes 562949953421312 bytes (536870912.0 MiB)");
+}
+
 TEST(EvaluateFunction, AChainOf100000Ops) {
   Builder b;
   const ValueId x = b.add_arg({f32, {3}});

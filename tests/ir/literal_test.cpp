@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/printer.h"
+#include "tests/support/values.h"
 
 namespace burin::ir {
 namespace {
@@ -88,6 +89,21 @@ TEST(Literal, EqualityIsOfTypesAndBits) {
   EXPECT_EQ(Literal::scalar(f32, std::nan("")), Literal::scalar(f32, std::nan("")));
   EXPECT_FALSE(Literal::scalar(i32, 1) == Literal::scalar(u32, 1));
   EXPECT_FALSE(Literal(Type{f32, {0, 2}}) == Literal(Type{f32, {2, 0}}));
+}
+
+TEST(Literal, SaysWhatDoesNotFitIntoMemory) {
+  const std::int64_t n = std::int64_t{1} << 47;
+  const auto message = [](const Type& type) {
+    return test::error_of([&] { Literal literal(type); });
+  };
+  EXPECT_EQ(message({f32, {n}}), "out of memory: f32[140737488355328] takes 562949953421312 bytes (536870912.0 MiB)");
+  EXPECT_EQ(message({u8, {n, 32768}}),
+            "out of memory: u8[140737488355328,32768] takes 4611686018427387904 bytes (4398046511104.0 MiB)");
+  Literal splat = Literal::splat({n, 2}, Literal::scalar(bf16, 3));
+  EXPECT_EQ(splat.at(n), 3);
+  EXPECT_EQ(test::error_of([&] { splat.expand(); }),
+            "out of memory: bf16[140737488355328,2] takes 562949953421312 bytes (536870912.0 MiB)");
+  EXPECT_TRUE(splat.is_splat()) << "unchanged";
 }
 
 TEST(Literal, PrintsAsNestedLists) {

@@ -115,7 +115,7 @@ TEST(Program, VerifierNamesTheStep) {
             "P3: step 0 @add: 2 places for 3 parameters");
   EXPECT_EQ(verdict("tasks 1 phase 0", "tasks 1 phase 2"), "P3: step 1 @take: phases go back");
   EXPECT_EQ(verdict("  site \"an index\"\n", "  site \"an index\"\n  site \"another\"\n"),
-            "P3: step 1 @take: 1 sites, the kernel has 2");
+            "P3: step 1 @take: 1 site, the kernel has 2");
   EXPECT_EQ(verdict("arena + 16) tasks", "arena + 52) tasks"),
             "P4: step 0 @add: y takes 16 bytes from byte 52 of a place of 64");
   EXPECT_EQ(verdict("arena + 16) tasks", "arena + 18) tasks"), "P4: step 0 @add: y is not aligned to its dtype");
@@ -137,6 +137,44 @@ TEST(Program, VerifierNamesTheStep) {
   EXPECT_NE(print(program).find("step @undefined("), std::string::npos);
   program.aliases.resize(3);
   EXPECT_EQ(verify(program), "P2: more aliases than outputs");
+}
+
+TEST(Program, EveryOutputIsStoredTo) {
+  EXPECT_EQ(verify(parse_program("program (in0: f32[4]) -> (out0: f32[4]) {}")), "P7: no step stores to out0: f32[4]");
+  EXPECT_EQ(verify(parse_program("program (in0: f32[4]) -> (out0: f32[0], out1: f32[4] = in0) {}")), "");
+  // Bytes of a donated input that a step stores to are the output's.
+  const std::string_view fill = R"(program (in0: f32[]) -> (out0: f32[] = in0, out1: f32[]) {
+  step @one(in0) tasks 1 phase 0
+}
+kernel @one(out y: f32[]) {
+  %0 = constant 1 : f32
+  store y[], %0
+})";
+  EXPECT_EQ(verify(parse_program(fill)), "P7: no step stores to out1: f32[]");
+}
+
+TEST(Program, TheArenaHasABound) {
+  EXPECT_EQ(verify(parse_program("program () -> () arena 9223372036854775807 {}")),
+            "P8: an arena of 9223372036854775807 bytes, at most 2^60 are possible");
+  const Program huge = parse_program("program () -> () arena 1152921504606846976 {}");
+  EXPECT_EQ(verify(huge), "");
+  const auto message = [](const Program& program) -> std::string {
+    try {
+      interpret(program, {});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message(huge), "out of memory: the arena takes 1152921504606846976 bytes (1099511627776.0 MiB)");
+  const Program scratch = parse_program(R"(program () -> () {
+  step @f() tasks 1 phase 0
+}
+kernel @f() {
+  scratch s: f32[140737488355328]
+})");
+  EXPECT_EQ(verify(scratch), "");
+  EXPECT_EQ(message(scratch), "out of memory: s takes 562949953421312 bytes (536870912.0 MiB)");
 }
 
 TEST(Program, InterleavedColumnsOfOneOutputMayBeStoredInOnePhase) {

@@ -1,8 +1,8 @@
 // Programs as text, computed by the evaluator and by the kernels they are lowered to: fused and op by op, for both ISAs.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "base/error.h"
@@ -10,6 +10,7 @@
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
+#include "passes/lower/program.h"
 #include "passes/pipeline.h"
 #include "tests/support/machine.h"
 
@@ -315,6 +316,40 @@ TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
   options.disabled = {"schedule"};
   EXPECT_EQ(ran(options), "inline_calls simplify widen_half fold_constants eliminate_common decompose remove_dead fuse drop_repeated_checks "
                           "lower plan_memory ");
+}
+
+TEST(lowering, values_that_no_index_can_count_are_refused) {
+  const auto compile = [](const std::string& type) {
+    return message_of([&] {
+      build_program(parse("func @main(%x: " + type + ") -> (" + type + ") {\n  %y = exp %x\n  return %y\n}\n"), Target{}, {});
+    });
+  };
+  EXPECT_EQ(compile("f64[281474976710656]"), "no error");
+  EXPECT_EQ(compile("f64[281474976710657]"), "f64[281474976710657] has more than 2^48 elements, the most that a kernel can work on");
+  // In the middle of a fusion too.
+  EXPECT_EQ(message_of([] {
+              build_program(parse("func @main(%x: f32[3]) -> (f32[3]) {\n"
+                                  "  %y = broadcast %x {shape = [3, 281474976710656], dims = [0]}\n"
+                                  "  %z = reduce_max %y {axes = [1]}\n"
+                                  "  return %z\n}\n"),
+                            Target{}, {});
+            }),
+            "f32[3,281474976710656] has more than 2^48 elements, the most that a kernel can work on");
+}
+
+TEST(plan_memory, an_arena_that_no_offset_can_count_is_refused) {
+  Program program;
+  Kernel kernel;
+  Step step;
+  const std::int64_t n = std::int64_t{1} << 48;
+  for (std::uint32_t i = 0; i < 600; ++i) {
+    kernel.add_buffer({"x" + std::to_string(i), f64, {n}, {1}, Space::in});
+    step.args.push_back({Storage::arena, i, 0});
+    program.plan.push_back({"v", {f64, {n}}, {Storage::arena, i, 0}});
+  }
+  program.kernels.push_back(kernel);
+  program.steps.push_back(step);
+  EXPECT_EQ(message_of([&] { plan_memory(program); }), "the values that live at one time take more than 2^60 bytes");
 }
 
 TEST(pipeline, every_pass_says_why_it_stands_where_it_stands) {
