@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/message_ids.h"
 #include "ir/builder.h"
 #include "passes/passes.h"
 
@@ -21,6 +25,30 @@ const Body* body_of(const Function& f, OpId op) {
   }
 }
 
+constexpr std::size_t max_opened_ops = std::size_t{1} << 20;
+
+// How many ops each body comes to once opened; a body that many ops share is counted once.
+class OpenedSizes {
+ public:
+  std::size_t of(const Function& f) {
+    if (const auto known = known_.find(&f); known != known_.end()) return known->second;
+    std::size_t ops = 0, opened = 0;
+    f.for_each_op([&](OpId op) {
+      std::size_t most = 0;  // of the functions of a custom rule only one is opened
+      for (const AttrValue& value : f.attributes(op))
+        if (const Body* body = std::get_if<Body>(&value)) most = std::max(most, of(**body));
+      opened += most;
+      ops += most == 0 ? 1 : 0;
+      if (opened > max_opened_ops) fail(Msg::calls_too_large, f.name(), max_opened_ops);
+    });
+    known_.emplace(&f, ops + opened);
+    return ops + opened;
+  }
+
+ private:
+  std::unordered_map<const Function*, std::size_t> known_;
+};
+
 // Bodies nest as deeply as the user's calls do, not as deeply as chains of ops.
 std::vector<ValueId> append_all(Builder& b, const Function& f, const std::vector<ValueId>& args) {
   std::vector<ValueId> map(f.num_values()), operands;
@@ -43,7 +71,10 @@ std::vector<ValueId> append_all(Builder& b, const Function& f, const std::vector
 
 }  // namespace
 
+void check_opened_size(const Function& f) { OpenedSizes().of(f); }
+
 Function inline_calls(const Function& f) {
+  check_opened_size(f);
   Builder b(f.name());
   std::vector<ValueId> args;
   for (ValueId arg : f.args()) args.push_back(b.add_arg(f.type(arg), f.value_name(arg)));

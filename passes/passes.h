@@ -8,6 +8,9 @@
 
 namespace burin::passes {
 
+/// Throws Error naming the first function whose calls, all bodies opened, come to more than 2^20 ops: doubled often enough,
+/// few lines of text would never end. Whatever opens bodies asks this first.
+void check_opened_size(const ir::Function& f);
 /// Replaces call, composite, custom_jvp, custom_vjp, checkpoint and fusion ops by their bodies, down to the last.
 ir::Function inline_calls(const ir::Function& f);
 /// Asked before each rewrite: the rules' file, what is rewritten and what it becomes, "movement: reduce_sum (x.ir:5) becomes add". An

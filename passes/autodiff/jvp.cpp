@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/rules.h"
+#include "passes/passes.h"
 
 namespace burin::passes {
 namespace autodiff {
@@ -51,6 +52,7 @@ Inlined inline_jvp(Builder& b, const Function& f, std::span<const ValueId> prima
 using namespace autodiff;
 
 Jvp jvp(const Function& f, const std::vector<bool>& active) {
+  check_opened_size(f);
   Builder b(f.name() + "_jvp");
   std::vector<ValueId> primals;
   std::vector<std::optional<ValueId>> tangents(f.args().size());

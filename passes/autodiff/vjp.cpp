@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "passes/autodiff/autodiff.h"
 #include "passes/autodiff/rules.h"
+#include "passes/passes.h"
 
 namespace burin::passes {
 namespace autodiff {
@@ -61,6 +62,7 @@ std::vector<std::optional<ValueId>> transpose_ops(Builder& b, const Function& f,
 using namespace autodiff;
 
 Vjp vjp(const Function& f, const std::vector<bool>& active) {
+  check_opened_size(f);
   const std::size_t num_args = f.args().size(), num_results = f.results().size();
   BackwardTable backward;
   // Forward mode first: args, then tangents of the active ones.

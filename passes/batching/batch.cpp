@@ -3,6 +3,7 @@
 #include "base/message_ids.h"
 #include "passes/batching/batching.h"
 #include "passes/batching/rules.h"
+#include "passes/passes.h"
 
 namespace burin::passes {
 namespace batching {
@@ -107,6 +108,7 @@ Opened open(const Function& f, const std::vector<bool>& batched, std::int64_t si
 }  // namespace batching
 
 Batched batch(const ir::Function& f, const std::vector<bool>& batched, std::int64_t size) {
+  check_opened_size(f);
   batching::Opened opened = batching::open(f, batched, size);
   return {opened.b.finish(std::move(opened.values.results)), std::move(opened.values.batched)};
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/counted.h"
 #include "ir/approximated.h"
 
 namespace tools {
@@ -23,9 +24,11 @@ bool depends_on_order(Op op) { return op == Op::dot_general || op == Op::reduce_
 struct Traits {
   std::set<std::string> reasons;
   double coarsest = 0;
+  std::set<const Function*> seen;  // bodies may be shared
 };
 
 void look_at(const Function& f, bool excess_precision, Traits& traits) {
+  if (!traits.seen.insert(&f).second) return;
   f.for_each_op([&](OpId op) {
     for (const AttrValue& value : f.attributes(op))
       if (const Body* body = std::get_if<Body>(&value)) look_at(**body, excess_precision, traits);
@@ -69,7 +72,7 @@ Agreement agreement_of(const Function& f, bool excess_precision) {
 
 std::string first_difference(const std::vector<Literal>& found, const std::vector<Literal>& expected,
                              double tolerance) {
-  if (found.size() != expected.size()) return fmt::format("{} results instead of {}", found.size(), expected.size());
+  if (found.size() != expected.size()) return fmt::format("{} instead of {}", counted(found.size(), "result"), expected.size());
   for (std::size_t r = 0; r < found.size(); ++r) {
     Literal a = found[r], b = expected[r];
     if (!(a.type() == b.type()))
