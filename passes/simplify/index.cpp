@@ -32,18 +32,20 @@ Rewrite index(const Site& s) {
   Builder& b = s.b;
   const DType index_dtype = s.type(1).dtype;
   if (size_of(index_dtype) < 4) return {};  // an iota of a narrow type would wrap
-  ValueId wanted = b.reshape(s.operands[1], row_shape);
-  const std::int64_t extent = to[static_cast<std::size_t>(axis)];
+  const ValueId wanted = b.reshape(s.operands[1], row_shape);
+  // 0 + update: a negative zero becomes a positive one, as in the sum. Where indices are checked the zero is read from an
+  // array of zeros like the result: it keeps the check, and its message names the array that the indices are of.
+  ValueId zero = b.full(Type{s.results[0].dtype, row_shape}, 0);
   if (a.mode == IndexMode::error) {
-    // Reading the index out of an iota leaves it as it is and keeps the check.
-    const ValueId ids = b.iota(index_dtype, Shape{extent}, 0);
-    wanted = b.emit<Op::gather>({ids, wanted}, {.collapsed_slice_dims = {0}, .start_index_map = {0},
-                                                .index_vector_dim = static_cast<std::int64_t>(row_shape.rank()),
-                                                .slice_sizes = {1}, .mode = IndexMode::error});
+    Ints batch;
+    for (std::size_t k = 0; k < rows.size(); ++k) batch.push_back(static_cast<std::int64_t>(k));
+    zero = b.emit<Op::gather>({b.full(s.results[0], 0), wanted},
+                              {.collapsed_slice_dims = {axis}, .operand_batching_dims = rows, .indices_batching_dims = batch,
+                               .start_index_map = {axis}, .index_vector_dim = static_cast<std::int64_t>(row_shape.rank()),
+                               .slice_sizes = Ints(to.rank(), 1), .mode = IndexMode::error});
   }
   const ValueId hit = b.eq(b.iota(index_dtype, to, axis), b.broadcast(wanted, to, rows));
-  // 0 + update: a negative zero becomes a positive one, as in the sum.
-  const ValueId update = b.broadcast(b.add(b.reshape(s.operands[2], row_shape), b.full(Type{s.results[0].dtype, row_shape}, 0)), to, rows);
+  const ValueId update = b.broadcast(b.add(b.reshape(s.operands[2], row_shape), zero), to, rows);
   return b.select(hit, update, b.full(s.results[0], 0));
 }
 
