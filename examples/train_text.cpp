@@ -106,13 +106,15 @@ std::string first_lines(const std::string& text, int count) {
   return text.substr(0, end);
 }
 
+std::string files(std::size_t n) { return std::to_string(n) + (n == 1 ? " file" : " files"); }
+
 int run(const Arguments& arguments) {
   const text_model::Config config;
   const std::int64_t window = config.positions;
   const Corpus corpus = read_corpus(arguments.path, static_cast<std::size_t>(window));
   check_folder(arguments.out);
-  std::cout << "train_text: " << corpus.train.size() << " bytes of " << corpus.train_files << " file(s) to train on, " << corpus.validation.size()
-            << " bytes of " << corpus.validation_files << " other(s) to validate on\n";
+  std::cout << "train_text: " << corpus.train.size() << " bytes of " << files(corpus.train_files) << " to train on, " << corpus.validation.size()
+            << " bytes of " << files(corpus.validation_files) << " to validate on\n";
 
   Params params = text_model::init(random::key(0), config);
   AdamState<Params> state = optim::adam_state(params);

@@ -9,7 +9,10 @@ using burin::Error;
 
 namespace {
 
+// A pipe or a device might never end.
 std::string read_file(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) throw Error("train_text: " + path.string() + " is no regular file");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error("train_text: cannot read " + path.string());
   return {std::istreambuf_iterator<char>(file), {}};

@@ -62,11 +62,16 @@ with tempfile.TemporaryDirectory() as folder:
     # What cannot be done is said before anything is made.
     nowhere = os.path.join(folder, "nowhere")
     blocked = os.path.join(text, "folder")
+    empty, pipe = os.path.join(folder, "empty"), os.path.join(folder, "pipe")
+    open(empty, "w").close()
+    os.mkfifo(pipe)
     for arguments, message in [
         (["missing.txt", "--out", nowhere], "train_text: there is no file or folder missing.txt"),
         ([text, "--out", blocked], f"train_text: cannot make the folder {blocked}: Not a directory"),
         ([text, "--steps", "many", "--out", nowhere], "train_text: --steps expects a number of at least 0, found `many`"),
-        (["/dev/null", "--out", nowhere], "train_text: /dev/null holds 0 bytes to train on and 0 to validate on; each must be at least 1040"),
+        ([pipe, "--out", nowhere], f"train_text: {pipe} is no regular file"),
+        (["/dev/zero", "--out", nowhere], "train_text: /dev/zero is no regular file"),
+        ([empty, "--out", nowhere], f"train_text: {empty} holds 0 bytes to train on and 0 to validate on; each must be at least 1040"),
     ]:
         status, stdout, stderr = run(*arguments)
         check(status == 1 and stderr.strip() == message and stdout == "", arguments, status, stdout, stderr)
