@@ -12,7 +12,7 @@ namespace tools {
 /// 0: the same bits, NaN aside, which equals NaN.
 struct Agreement {
   double tolerance = 0;
-  std::string reason;  // why not bitwise: "reduce_sum, exp"
+  std::string reason;  // why not bitwise: "exp, reduce_sum"
 };
 /// Bitwise unless f, or a body in it, sums floats or takes a function that is not exactly rounded (64 roundings of its
 /// coarsest float dtype, 8 of a 16-bit one); `excess_precision`: arithmetic of 16 bits may be done in f32, which is

@@ -17,9 +17,21 @@ using namespace burin;
 using namespace burin::ir;
 
 struct Way {
-  std::string name;
+  std::string when, how;  // "before", "machine code"
   tools::Run run;
+
+  std::string name() const { return when + ", " + how; }
 };
+
+// "before and after, each by evaluator, interpreter"; "before by interpreter; after by evaluator, interpreter".
+std::string list(const std::vector<Way>& ways) {
+  std::string before, after;
+  for (const Way& way : ways) {
+    std::string& names = way.when == "before" ? before : after;
+    names += (names.empty() ? "" : ", ") + way.how;
+  }
+  return before == after ? "before and after, each by " + before : "before by " + before + "; after by " + after;
+}
 
 // A program between lower and plan_memory has no bytes for its values yet.
 Program planned(Program program) {
@@ -36,11 +48,11 @@ Program planned(Program program) {
 
 void add_ways(const std::string& when, const tools::Unit& unit, const Target& target, bool excess_precision,
               std::vector<Way>& ways) {
-  if (unit.function) ways.push_back({when + ", evaluator", tools::evaluator(*unit.function)});
+  if (unit.function) ways.push_back({when, "evaluator", tools::evaluator(*unit.function)});
   const Program program =
       unit.function ? tools::program_of(*unit.function, target, excess_precision) : planned(*unit.program);
-  ways.push_back({when + ", interpreter", tools::interpreter(program)});
-  if (tools::can_run(target)) ways.push_back({when + ", machine code", tools::machine(program, target, 2, true)});
+  ways.push_back({when, "interpreter", tools::interpreter(program)});
+  if (tools::can_run(target)) ways.push_back({when, "machine code", tools::machine(program, target, 2, true)});
 }
 
 struct Outcome {
@@ -89,15 +101,13 @@ CheckReport check(const tools::Unit& before, const tools::Unit& after, const Tar
         wrong = tools::first_difference(found.results, expected.results, agreement.tolerance);
       if (!wrong.empty())
         return {false,
-                fmt::format("check failed: {}, on {} data: {}; expected: {}", ways[i].name, name, wrong, ways[0].name)};
+                fmt::format("check failed: {}, on {} data: {}; expected: {}", ways[i].name(), name, wrong, ways[0].name())};
     }
   }
-  std::string names;
-  for (const Way& way : ways) names += (names.empty() ? "" : "; ") + way.name;
   if (agreement.tolerance == 0)
-    return {true, fmt::format("check: bitwise equal, on plain and special data ({})", names)};
-  return {true,
-          fmt::format("check: equal within {:.2g} because of {} ({})", agreement.tolerance, agreement.reason, names)};
+    return {true, fmt::format("check: bitwise equal on plain and special data: {}", list(ways))};
+  return {true, fmt::format("check: equal within {:.2g} on plain data (not bitwise: {}): {}", agreement.tolerance,
+                            agreement.reason, list(ways))};
 }
 
 }  // namespace opt
