@@ -14,7 +14,7 @@ std::string_view name(DType dtype) {
 }
 
 namespace {
-std::string place_of(const std::source_location& where) {
+std::string line_of(const std::source_location& where) {
   std::string_view file = where.file_name();
   file.remove_prefix(file.find_last_of('/') + 1);
   return std::string(file) + ":" + std::to_string(where.line());
@@ -26,10 +26,12 @@ Shape::Shape(std::span<const std::int64_t> dims, std::source_location where) {
 }
 
 void Shape::push_back(std::int64_t extent, std::source_location where) {
-  if (rank_ == max_rank) fail_at(place_of(where), Msg::rank_too_large, "shape", max_rank);
-  if (extent < 0) fail_at(place_of(where), Msg::negative_extent, "shape", rank_, extent);
+  if (rank_ == max_rank) fail_at(line_of(where), Msg::rank_too_large, "shape", max_rank);
+  if (extent < 0) fail_at(line_of(where), Msg::negative_extent, "shape", rank_, extent);
   dims_[rank_++] = extent;
 }
+
+void Shape::fail_axis(const AxisAt& at) const { fail_at(line_of(at.where), Msg::shape_axis, at.axis, to_string(*this)); }
 
 std::int64_t Shape::size() const {
   if (std::find(begin(), end(), 0) != end()) return 0;

@@ -53,6 +53,16 @@ struct Extent {
   constexpr Extent(T v) : value(static_cast<std::int64_t>(v)) {}
 };
 
+/// A number of an axis, and who asks for it.
+struct AxisAt {
+  std::int64_t axis;
+  std::source_location where;
+  template <class T>
+    requires std::is_integral_v<T>
+  constexpr AxisAt(T a, std::source_location w = std::source_location::current())
+      : axis(static_cast<std::int64_t>(a)), where(w) {}
+};
+
 /// The extents of 0 to 8 axes; each is >= 0. A value type without allocation.
 class Shape {
  public:
@@ -71,9 +81,10 @@ class Shape {
   explicit Shape(std::span<const std::int64_t> dims, std::source_location where = std::source_location::current());
 
   std::size_t rank() const { return rank_; }
-  std::int64_t operator[](std::size_t axis) const { return dims_[axis]; }
-  std::int64_t& operator[](std::size_t axis) { return dims_[axis]; }
-  std::int64_t back() const { return dims_[rank_ - 1]; }
+  /// Negative axes count from the last one. Throws Error, which names the caller's line, for an axis that there is not.
+  std::int64_t operator[](AxisAt axis) const { return dims_[place_of(axis)]; }
+  std::int64_t& operator[](AxisAt axis) { return dims_[place_of(axis)]; }
+  std::int64_t back(std::source_location where = std::source_location::current()) const { return (*this)[{-1, where}]; }
   const std::int64_t* begin() const { return dims_.data(); }
   const std::int64_t* end() const { return dims_.data() + rank_; }
   std::span<const std::int64_t> dims() const { return {dims_.data(), rank_}; }
@@ -84,6 +95,13 @@ class Shape {
   friend bool operator==(const Shape& a, const Shape& b);
 
  private:
+  std::size_t place_of(const AxisAt& at) const {
+    const std::int64_t axis = at.axis < 0 ? at.axis + rank_ : at.axis;
+    if (axis < 0 || axis >= rank_) fail_axis(at);
+    return static_cast<std::size_t>(axis);
+  }
+  [[noreturn]] void fail_axis(const AxisAt& at) const;
+
   std::array<std::int64_t, max_rank> dims_{};
   std::uint8_t rank_ = 0;
 };

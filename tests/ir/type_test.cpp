@@ -46,6 +46,19 @@ TEST(Shape, AnEmptyShapeHasNoElementsHoweverLongItsOtherAxes) {
   EXPECT_EQ((Shape{0, huge, huge}.size()), 0);
 }
 
+TEST(Shape, CountsAxesFromBothEnds) {
+  Shape shape{2, 16, 64};
+  EXPECT_EQ(shape[-1], 64);
+  EXPECT_EQ(shape[-3], 2);
+  EXPECT_EQ(shape.back(), 64);
+  shape[-2] = 5;
+  EXPECT_EQ(shape[1], 5);
+  for (int axis : {3, -4, 8, 1 << 30})
+    EXPECT_EQ(error_of([&] { (void)shape[axis]; }).find("shape: axis " + std::to_string(axis) + " is out of range for [2,5,64] (type_test.cpp:"),
+              0u);
+  EXPECT_EQ(error_of([] { (void)Shape{}.back(); }).find("shape: axis -1 is out of range for [] (type_test.cpp:"), 0u);
+}
+
 TEST(Shape, RefusesWhatIsNoShape) {
   EXPECT_EQ(error_of([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }).find("shape: more than 8 axes (type_test.cpp:"), 0u);
   EXPECT_EQ(error_of([] { Shape(std::vector<std::int64_t>{3, -1}); }).find("shape: axis 1 has the negative extent -1 (type_test.cpp:"), 0u);
