@@ -185,9 +185,8 @@ std::vector<ValueId> Clusters::between(ClusterId a, ClusterId b) {
   return found;
 }
 
-bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
-  if (is_result_[v.index]) return true;
-  // Follow users through expressions to the materialised values that read v.
+// Follows users through expressions to the materialised values that read v; true when the cluster of one passes the test.
+bool Clusters::any_reader(ValueId v, const std::function<bool(ClusterId)>& test) {
   std::vector<ValueId> stack = {v};
   std::set<ValueId> seen = {v};
   while (!stack.empty()) {
@@ -197,13 +196,31 @@ bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
       for (std::size_t r = 0; r < f.num_results(user); ++r) {
         const ValueId result = f.result(user, r);
         if (materialised_[result.index]) {
-          if (std::find(clusters.begin(), clusters.end(), of_[result.index]) == clusters.end()) return true;
+          if (test(of_[result.index])) return true;
         } else if (seen.insert(result).second) {
           stack.push_back(result);
         }
       }
   }
   return false;
+}
+
+bool Clusters::used_outside(const std::vector<ClusterId>& clusters, ValueId v) {
+  return is_result_[v.index] || any_reader(v, [&](ClusterId reader) {
+           return std::find(clusters.begin(), clusters.end(), reader) == clusters.end();
+         });
+}
+
+ClusterId Clusters::only_reader(ClusterId cluster) {
+  ClusterId only;
+  const auto another = [&](ClusterId reader) {
+    if (reader == cluster) return false;
+    if (!only.valid()) only = reader;
+    return reader != only;
+  };
+  for (ValueId v : all[cluster.index].values)
+    if (is_result_[v.index] || any_reader(v, another)) return {};
+  return only;
 }
 
 Function Clusters::body(const std::vector<ClusterId>& clusters, const std::vector<ValueId>& extra,

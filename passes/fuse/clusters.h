@@ -1,6 +1,7 @@
 // The clusters that fuse forms, and the questions it asks while forming them.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,10 +54,13 @@ class Clusters {
   /// values used outside are its results.
   Function body(const std::vector<ClusterId>& clusters, const std::vector<ValueId>& extra, const std::string& name,
                 std::vector<ValueId>* args, std::vector<ValueId>* results);
+  /// The cluster that alone reads the values of this one; invalid when there are several, or a value is a result.
+  ClusterId only_reader(ClusterId cluster);
   bool is_result(ValueId v) const { return is_result_[v.index]; }
 
  private:
   bool used_outside(const std::vector<ClusterId>& clusters, ValueId v);
+  bool any_reader(ValueId v, const std::function<bool(ClusterId)>& test);
   std::vector<ClusterId> read_by(ValueId v, std::size_t max_steps = ~std::size_t{0});
   bool reaches(ClusterId from, ClusterId target);
   void raise(ClusterId cluster);

@@ -44,6 +44,7 @@ class Fuser {
     place_anchors();
     if (enabled_) join_rows();
     place_values();
+    if (enabled_) join_readers();
     if (enabled_) join_loops();
     return rebuild();
   }
@@ -216,13 +217,35 @@ class Fuser {
 
   // In a loop every value that another needs is computed again at the position where it is needed, so any member fits;
   // what has to be watched is only that nothing large is computed many times over.
-  bool loop_is_aligned(ClusterId cluster, ValueId v) {
+  bool loop_is_aligned(ClusterId cluster, ValueId v, std::size_t max_ops = 4 * max_expression) {
     std::vector<ValueId> args, results;
     const Function body = c_.body({cluster}, v.valid() ? std::vector{v} : std::vector<ValueId>{}, "loop", &args, &results);
-    if (body.num_ops() > 4 * max_expression) return false;
+    if (body.num_ops() > max_ops) return false;
     bool good = true;
     body.for_each_op([&](OpId op) { good = good && !is_anchor(body.kind(op)) && body.kind(op) != Op::gather; });
     return good;
+  }
+
+  // What is computed for one rows kernel alone, element by element of its domain, is computed there.
+  void join_readers() {
+    for (std::size_t i = c_.all.size(); i-- > 0;) {  // the last first: what that one read may follow it
+      const ClusterId mine{i};
+      if (c_.all[i].kind != Kind::loop || c_.all[i].values.empty()) continue;
+      const ClusterId reader = c_.only_reader(mine);
+      if (!reader.valid() || c_.all[reader.index].kind != Kind::rows) continue;
+      if (c_.all[reader.index].values.size() + c_.all[i].values.size() > max_values) continue;
+      const std::int64_t size = domain_size(reader);
+      bool fits = true;
+      for (ValueId v : c_.all[i].values) fits = fits && f_.type(v).size() == size;
+      if (!fits || !loop_is_aligned(mine, {}, max_expression) || c_.would_cycle(reader, mine)) continue;
+      if (rows_work({reader, mine}, {})) c_.merge(reader, mine);
+    }
+  }
+
+  std::int64_t domain_size(ClusterId rows) const {
+    for (ValueId v : c_.all[rows.index].values)
+      if (const OpId op = f_.def(v); family_of(f_.kind(op)) == Family::reduce) return f_.type(f_.operand(op, 0)).size();
+    return -1;
   }
 
   // Loops over equally many elements that read a common large array become one.
