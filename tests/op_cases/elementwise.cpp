@@ -1,4 +1,5 @@
 // Elementwise and compare ops: every legal dtype on odd, single, empty and rank-0 shapes, and every pair of extremes.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -10,8 +11,6 @@
 
 namespace burin::op_cases {
 namespace {
-
-using Real = long double;
 
 /// The inverse of erf by Newton's method, on erf below 1/2 and on erfc above, where 1 - x keeps its digits.
 Real inverse_of_erf(Real x) {
@@ -88,8 +87,8 @@ Binary binary(Op op) {
     case Op::mul: return {-3, 3, -2, 2, [](Real x, Real y) { return x * y; }};
     case Op::div: return {-3, 3, 0.5, 2.5, [](Real x, Real y) { return x / y; }};
     case Op::rem: return {-3, 3, 0.7, 2.3, [](Real x, Real y) { return std::fmod(x, y); }};
-    case Op::max: return {-3, 3, -3, 3, [](Real x, Real y) { return x != x || y != y ? x + y : x > y ? x : y; }};
-    case Op::min: return {-3, 3, -3, 3, [](Real x, Real y) { return x != x || y != y ? x + y : x < y ? x : y; }};
+    case Op::max: return {-3, 3, -3, 3, larger};
+    case Op::min: return {-3, 3, -3, 3, smaller};
     case Op::pow: return {0.2, 3, -2, 3, [](Real x, Real y) { return std::pow(x, y); }};
     case Op::atan2: return {-3, 3, -2, 2, [](Real x, Real y) { return std::atan2(x, y); }};
     case Op::bit_and:
@@ -113,53 +112,55 @@ Arg argument(const Type& type, double low, double high, Op op) {
 
 const Shape shapes[] = {{3, 5}, {1}, {0}, {2, 1, 3}, {}};
 
-/// Operands of f64 of one element at a time.
-std::function<std::vector<double>(const std::vector<Literal>&)> elementwise(std::function<Real(const Real*)> f) {
+/// One element of each operand gives one of the result.
+Expected elementwise(std::function<Real(const Real*)> f) {
   return [f](const std::vector<Literal>& args) {
-    std::vector<double> results;
+    Reals results;
     Real x[3] = {};
     for (std::int64_t i = 0; i < args[0].shape().size(); ++i) {
-      for (std::size_t k = 0; k < args.size(); ++k) x[k] = args[k].at(i);
-      results.push_back(static_cast<double>(f(x)));
+      for (std::size_t k = 0; k < args.size(); ++k) x[k] = element(args[k], i);
+      results.push_back(f(x));
     }
     return results;
   };
 }
 
-/// What an op on bits gives for operands of at most 32 bits, worked out in 64; null for the wider ones, which doubles do not
-/// hold. (threefry2x32 is held against JAX's bits where random numbers are tested.)
-std::function<std::vector<double>(const std::vector<Literal>&)> of_bits(Op op, DType dtype) {
-  const std::uint64_t width = dtype == bool_ ? 1 : 8 * size_of(dtype);
-  if (is_float(dtype) || width > 32 || op == Op::threefry2x32) return nullptr;
-  const std::uint64_t ones = (std::uint64_t{1} << width) - 1;
-  const bool is_signed = dtype == i8 || dtype == i16 || dtype == i32;
-  return elementwise([=](const Real* x) -> Real {
-    const auto bits = [&](Real value) { return static_cast<std::uint64_t>(static_cast<std::int64_t>(value)) & ones; };
-    const std::uint64_t a = bits(x[0]), b = bits(x[1]);
-    const bool negative = (a >> (width - 1)) != 0;  // of unsigned numbers too, the highest bit follows
-    std::uint64_t result = 0;
-    switch (op) {
-      case Op::bit_not: result = ~a; break;
-      case Op::popcount: result = static_cast<std::uint64_t>(std::popcount(a)); break;
-      case Op::count_leading_zeros: result = width - static_cast<std::uint64_t>(std::bit_width(a)); break;
-      case Op::bit_and: result = a & b; break;
-      case Op::bit_or: result = a | b; break;
-      case Op::bit_xor: result = a ^ b; break;
-      case Op::shift_left: result = b < width ? a << b : 0; break;
-      case Op::shift_right_logical: result = b < width ? a >> b : 0; break;
-      default:
-        result = ((negative ? ~ones : 0) | a) >> (b < width ? b : width - 1);
-        if (negative) result |= ~(ones >> (b < width ? b : width - 1));
+/// What an op gives for integers and bools.
+Real of_integers(Op op, const Real* x, DType dtype) {
+  const std::uint64_t width = width_of(dtype), unused = 64 - width;
+  const auto unsigned_bits = [&](Real value) { return word(value) << unused >> unused; };
+  const std::uint64_t a = unsigned_bits(x[0]), b = unsigned_bits(x[1]);
+  const auto wrapped = [&](std::uint64_t value) { return of_word(value, dtype); };
+  switch (op) {
+    case Op::neg: return wrapped(0 - word(x[0]));
+    case Op::abs: return x[0] < 0 ? wrapped(0 - word(x[0])) : x[0];
+    case Op::sign: return Real(x[0] > 0) - Real(x[0] < 0);
+    case Op::stop_gradient: return x[0];
+    case Op::add: return sum(x[0], x[1], dtype);
+    case Op::sub: return wrapped(word(x[0]) - word(x[1]));
+    case Op::mul: return product(x[0], x[1], dtype);
+    case Op::div: return quotient(x[0], x[1], dtype);
+    case Op::rem: return remainder(x[0], x[1], dtype);
+    case Op::max: return larger(x[0], x[1]);
+    case Op::min: return smaller(x[0], x[1]);
+    case Op::pow: return power(x[0], x[1], dtype);
+    case Op::threefry2x32: return wrapped(threefry(a, b));
+    case Op::bit_not: return wrapped(~a);
+    case Op::popcount: return static_cast<Real>(std::popcount(a));
+    case Op::count_leading_zeros: return static_cast<Real>(width) - static_cast<Real>(std::bit_width(a));
+    case Op::bit_and: return wrapped(a & b);
+    case Op::bit_or: return wrapped(a | b);
+    case Op::bit_xor: return wrapped(a ^ b);
+    case Op::shift_left: return b < width ? wrapped(a << b) : 0;
+    case Op::shift_right_logical: return b < width ? wrapped(a >> b) : 0;
+    case Op::shift_right_arithmetic: {
+      const std::uint64_t by = b < width ? b : width - 1, filled = by == 0 ? 0 : ~std::uint64_t{0} << (width - by);
+      const bool negative = a >> (width - 1) != 0;  // of unsigned numbers too, the highest bit follows
+      return wrapped(a >> by | (negative ? filled : 0));
     }
-    result &= ones;
-    const bool below = is_signed && (result >> (width - 1)) != 0;
-    return below ? Real(result) - Real(ones) - 1 : Real(result);
-  });
-}
-
-bool reads_bits(Op op) {
-  return op == Op::bit_not || op == Op::popcount || op == Op::count_leading_zeros || op == Op::bit_and || op == Op::bit_or ||
-         op == Op::bit_xor || op == Op::shift_left || op == Op::shift_right_logical || op == Op::shift_right_arithmetic;
+    default: break;
+  }
+  return std::numeric_limits<Real>::quiet_NaN();  // no number of the dtype: the comparison fails
 }
 
 bool has_slope(Op op) { return op != Op::stop_gradient; }
@@ -182,9 +183,9 @@ Entry unary_entry(Op op, const Unary& row) {
       continue;
     }
     const auto add = [&](OpCase made, bool smooth) {
-      if (is_float(dtype) && row.reference)
-        made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0]); });
-      if (reads_bits(op)) made.expected = of_bits(op, dtype);
+      made.expected = elementwise([=, f = row.reference](const Real* x) {
+        return is_float(dtype) ? f(x[0]) : of_integers(op, x, dtype);
+      });
       made.smooth = smooth;
       entry.cases.push_back(std::move(made));
     };
@@ -219,9 +220,9 @@ Entry binary_entry(Op op, const Binary& row) {
     const Type scalar{dtype, {}};
     if (!takes(op, {scalar, scalar}, {})) continue;
     const auto add = [&](OpCase made, bool smooth) {
-      if (is_float(dtype) && row.reference)
-        made.expected = elementwise([f = row.reference](const Real* x) { return f(x[0], x[1]); });
-      if (reads_bits(op)) made.expected = of_bits(op, dtype);
+      made.expected = elementwise([=, f = row.reference](const Real* x) {
+        return is_float(dtype) || family_of(op) == Family::compare ? f(x[0], x[1]) : of_integers(op, x, dtype);
+      });
       made.smooth = smooth;
       entry.cases.push_back(std::move(made));
     };
@@ -247,7 +248,6 @@ Entry select_entry() {
     for (const Shape& shape : shapes) {
       const Type type{dtype, shape};
       OpCase made = make_case(Op::select, {within(Type{bool_, shape}, 0, 1), within(type, -3, 3), within(type, -3, 3)}, {});
-      made.expected = elementwise([](const Real* x) { return x[0] != 0 ? x[1] : x[2]; });
       made.smooth = dtype == f64;
       entry.cases.push_back(std::move(made));
     }
@@ -255,6 +255,8 @@ Entry select_entry() {
     const auto [x, y] = pairs(extremes(dtype));
     entry.cases.push_back(make_case(Op::select, {within(Type{bool_, x.shape()}, 0, 1), exactly(x), exactly(y)}, {}, "extremes"));
   }
+  for (OpCase& made : entry.cases)
+    made.expected = elementwise([](const Real* x) { return x[0] != 0 ? x[1] : x[2]; });
   entry.refused = {refuse(Op::select, {Type{i32, {3}}, Type{f32, {3}}, Type{f32, {3}}}, {},
                           "select: expected a bool condition, found i32[3] as operand 0"),
                    refuse(Op::select, {Type{bool_, {3}}, Type{f32, {3}}, Type{i32, {3}}}, {},
@@ -264,10 +266,7 @@ Entry select_entry() {
 
 Entry clamp_entry() {
   Entry entry;
-  const auto expected = elementwise([](const Real* x) {
-    const Real low = x[1] > x[0] ? x[1] : x[0];
-    return low < x[2] ? low : x[2];
-  });
+  const auto expected = elementwise([](const Real* x) { return smaller(larger(x[1], x[0]), x[2]); });
   for (DType dtype : all_dtypes)
     for (const Shape& shape : shapes) {
       const Type type{dtype, shape};
@@ -276,6 +275,15 @@ Entry clamp_entry() {
       made.smooth = dtype == f64;
       entry.cases.push_back(std::move(made));
     }
+  for (DType dtype : all_dtypes) {  // every pair as bounds, each of them under three values
+    const auto [low, high] = pairs(extremes(dtype));
+    for (std::int64_t first : {0, 4, 9}) {
+      OpCase made = make_case(Op::clamp, {exactly(low), repeated_extremes(low.type(), first), exactly(high)}, {},
+                              "extremes from " + std::to_string(first));
+      made.expected = expected;
+      entry.cases.push_back(std::move(made));
+    }
+  }
   OpCase crossed = make_case(Op::clamp, {exactly(f64, {5}, "2 2 2 -1 0"), exactly(f64, {5}, "1 3 1.5 -3 9"),
                                          exactly(f64, {5}, "1.2 1.2 5 -2 -4")}, {}, "bounds crossed");
   crossed.expected = expected;
@@ -291,24 +299,24 @@ Entry convert_entry() {
   for (DType from : all_dtypes)
     for (DType to : all_dtypes) {
       const std::string note = "to " + std::string(name(to));
-      OpCase made = make_case(Op::convert, {within(Type{from, {3, 5}}, -100, 100)}, {to}, note);
-      made.smooth = from == f64 && to == f64;
-      // Towards zero; integers wrap, floats stop at the ends. Doubles do not hold what wraps in 64 bits.
-      const double span = is_float(to) || to == bool_ ? 0 : std::ldexp(1.0, static_cast<int>(8 * size_of(to)));
-      const bool is_unsigned = to == u8 || to == u16 || to == u32;
-      if (to != u64)
+      const auto add = [&](Arg arg, std::string_view what, bool smooth) {
+        OpCase made = make_case(Op::convert, {std::move(arg)}, {to}, note + std::string(what));
         made.expected = elementwise([=](const Real* x) -> Real {
-          if (to == bool_) return x[0] != 0;
+          if (to == bool_) return Real(x[0] != 0);  // a NaN is not 0
           if (is_float(to)) return x[0];
-          const Real whole = std::trunc(x[0]);
-          if (!is_unsigned || whole >= 0) return whole;
-          return is_float(from) ? Real(0) : whole + span;
+          if (!is_float(from)) return of_word(word(x[0]), to);
+          if (std::isnan(x[0])) return 0;
+          return std::clamp(std::trunc(x[0]), lowest_of(to), highest_of(to));
         });
-      entry.cases.push_back(std::move(made));
-      entry.cases.push_back(make_case(Op::convert, {exactly(extremes(from))}, {to}, note + " extremes"));
+        made.smooth = smooth;
+        entry.cases.push_back(std::move(made));
+      };
+      add(within(Type{from, {3, 5}}, -100, 100), "", from == f64 && to == f64);
+      add(exactly(extremes(from)), " extremes", false);
+      if (to == f32 || to == u8)
+        for (const Shape& shape : shapes)
+          if (shape != Shape{3, 5}) add(within(Type{from, shape}, -100, 100), "", false);
     }
-  for (const Shape& shape : shapes)
-    entry.cases.push_back(make_case(Op::convert, {within(Type{f64, shape}, -100, 100)}, {DType::f32}, "odd shapes"));
   entry.refused = {refuse(Op::convert, {Type{f32, {}}, Type{f32, {}}}, {DType::f32},
                           "convert: expected 1 operand, found 2")};
   return entry;
@@ -333,17 +341,17 @@ Entry bitcast_entry() {
     for (DType to : all_dtypes) {
       if (!takes(Op::bitcast, {Type{from, {}}}, {to})) continue;
       const std::string note = "to " + std::string(name(to));
-      for (const Shape& shape : shapes)
-      {
-        entry.cases.push_back(make_case(Op::bitcast, {within(Type{from, shape}, -100, 100)}, {to}, note));
-        if (from == f32 && to == i32)
-          entry.cases.back().expected = elementwise(
-              [](const Real* x) -> Real { return std::bit_cast<std::int32_t>(static_cast<float>(x[0])); });
-        if (from == u32 && to == f32)
-          entry.cases.back().expected = elementwise(
-              [](const Real* x) -> Real { return std::bit_cast<float>(static_cast<std::uint32_t>(x[0])); });
-      }
-      entry.cases.push_back(make_case(Op::bitcast, {exactly(extremes(from))}, {to}, note + " extremes"));
+      const auto add = [&](Arg arg, const std::string& what) {
+        OpCase made = make_case(Op::bitcast, {std::move(arg)}, {to}, what);
+        made.expected = [to](const std::vector<Literal>& args) {
+          Reals result;
+          for (std::int64_t i = 0; i < args[0].shape().size(); ++i) result.push_back(of_bits(bits_of(args[0], i), to));
+          return result;
+        };
+        entry.cases.push_back(std::move(made));
+      };
+      for (const Shape& shape : shapes) add(within(Type{from, shape}, -100, 100), note);
+      add(exactly(extremes(from)), note + " extremes");
     }
   entry.no_derivative = "it reads the bits of a float";
   entry.refused = {refuse(Op::bitcast, {Type{f32, {3}}}, {DType::i64},

@@ -12,28 +12,33 @@ struct Source {
 };
 using From = std::function<Source(const Ints& at)>;
 
-std::function<std::vector<double>(const std::vector<Literal>&)> taken(const Shape& result, From from) {
+Expected taken(const Shape& result, From from) {
   return [=](const std::vector<Literal>& args) {
-    std::vector<double> elements;
+    Reals elements;
     for_each_index(result, [&](const Ints& at) {
       const Source source = from(at);
-      elements.push_back(args[source.operand].at(position(args[source.operand].shape(), source.at)));
+      elements.push_back(element(args[source.operand], position(args[source.operand].shape(), source.at)));
     });
     return elements;
   };
 }
 
-/// The case for every dtype, smooth for f64.
+/// The case for every dtype, smooth for f64; of a 3x5 operand also with extremes.
 void add(Entry& entry, Op op, const std::vector<Shape>& shapes, const std::vector<AttrValue>& attributes, From from,
-         std::string_view note = "") {
-  for (DType dtype : all_dtypes) {
-    std::vector<Arg> args;
-    for (const Shape& shape : shapes) args.push_back(within(Type{dtype, shape}, -100, 100));
-    OpCase made = make_case(op, args, attributes, note);
-    if (from) made.expected = taken(made.function.type(made.function.results()[0]).shape, from);
-    made.smooth = dtype == f64;
-    entry.cases.push_back(std::move(made));
-  }
+         const std::string& note = "") {
+  for (DType dtype : all_dtypes)
+    for (bool extreme : {false, true}) {
+      if (extreme && shapes[0] != Shape{3, 5}) continue;
+      std::vector<Arg> args;
+      for (const Shape& shape : shapes) {
+        const Type type{dtype, shape};
+        args.push_back(extreme ? repeated_extremes(type, 7 * static_cast<Int>(args.size())) : within(type, -100, 100));
+      }
+      OpCase made = make_case(op, args, attributes, note + (extreme ? " extremes" : ""));
+      made.expected = taken(made.function.type(made.function.results()[0]).shape, from);
+      made.smooth = dtype == f64 && !extreme;
+      entry.cases.push_back(std::move(made));
+    }
 }
 
 Entry reshape_entry() {
@@ -79,6 +84,7 @@ Entry transpose_entry() {
   permuted({2, 3, 4}, {2, 0, 1});
   permuted({2, 3, 4}, {1, 2, 0});
   permuted({1, 5}, {1, 0});
+  permuted({1}, {0});
   permuted({0, 3}, {1, 0});
   permuted({}, {});
   entry.refused = {refuse<Op::transpose>({Type{f32, {3, 5}}}, {.permutation = {0, 0}},

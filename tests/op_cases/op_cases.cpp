@@ -65,6 +65,16 @@ Literal extremes(DType dtype) {
   return {};
 }
 
+Arg repeated_extremes(const Type& type, std::int64_t first) {
+  const Literal each = extremes(type.dtype);
+  Literal value(type);
+  const std::size_t width = size_of(type.dtype);
+  for (std::int64_t i = 0; i < type.size(); ++i)
+    std::copy_n(each.raw().data() + static_cast<std::size_t>((first + i) % each.shape().size()) * width, width,
+                value.mutable_raw().data() + static_cast<std::size_t>(i) * width);
+  return exactly(value);
+}
+
 OpCase make_case(Op op, std::vector<Arg> args, std::vector<AttrValue> attributes, std::string_view note) {
   OpCase made;
   Builder b(std::string(ir::name(op)));

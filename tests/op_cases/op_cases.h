@@ -9,18 +9,21 @@
 #include "ir/builder.h"
 #include "ir/function.h"
 #include "ir/literal.h"
+#include "tests/op_cases/reference.h"
 
 namespace burin::op_cases {
 
 using namespace ir;
+
+using Expected = std::function<Reals(const std::vector<Literal>& args)>;
 
 struct OpCase {
   std::string name;  // unique in its entry: types of the operands and what is special
   Function function;
   /// The arguments of example i; example 0 is the case itself, the others are for batching.
   std::function<std::vector<Literal>(std::size_t example)> args;
-  /// The result, worked out independently in f64 from the arguments; null when the table has none.
-  std::function<std::vector<double>(const std::vector<Literal>& args)> expected;
+  /// The elements of the results, one result after another, worked out from the arguments by the definition alone.
+  Expected expected;
   /// All float args are f64 and the op is smooth for 1e-3 around them: derivatives agree with finite differences.
   bool smooth = false;
 };
@@ -63,8 +66,10 @@ Arg within(const Type& type, double low, double high);
 /// The same literal in every example, and by words: exactly(i32, {4}, "0 2 2 1").
 Arg exactly(const Literal& value);
 Arg exactly(DType dtype, const Shape& shape, std::string_view words);
-/// For each element of a type: its extremes (zeros, largest, smallest, infinities, NaN) as rank 1.
+/// The extremes of a dtype (zeros, largest, smallest, infinities, NaN) as rank 1.
 Literal extremes(DType dtype);
+/// An argument of them again and again, row-major, from the `first` on.
+Arg repeated_extremes(const Type& type, std::int64_t first = 0);
 
 /// A case of one op on args.
 OpCase make_case(Op op, std::vector<Arg> args, std::vector<AttrValue> attributes, std::string_view note = "");

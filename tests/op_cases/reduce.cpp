@@ -21,47 +21,81 @@ bool contains(const Ints& axes, std::size_t axis) {
   return std::find(axes.begin(), axes.end(), static_cast<Int>(axis)) != axes.end();
 }
 
-/// Folds the elements that meet in each element of the result, in f64.
-std::vector<double> fold(const Literal& x, const Ints& axes, double start, double (*combine)(double, double)) {
+/// The extents without those of `axes`, and the place there of an element.
+Shape without(const Shape& shape, const Ints& axes) {
   Shape rest;
-  for (std::size_t i = 0; i < x.shape().rank(); ++i)
-    if (!contains(axes, i)) rest.push_back(x.shape()[i]);
-  std::vector<double> result(static_cast<std::size_t>(rest.size()), start);
-  for_each_index(x.shape(), [&](const Ints& at) {
-    Ints kept;
-    for (std::size_t i = 0; i < at.size(); ++i)
-      if (!contains(axes, i)) kept.push_back(at[i]);
-    double& slot = result[static_cast<std::size_t>(position(rest, kept))];
-    slot = combine(slot, x.at(position(x.shape(), at)));
-  });
-  return result;
+  for (std::size_t i = 0; i < shape.rank(); ++i)
+    if (!contains(axes, i)) rest.push_back(shape[i]);
+  return rest;
+}
+std::size_t place_without(const Shape& shape, const Ints& axes, const Ints& at) {
+  Ints kept;
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (!contains(axes, i)) kept.push_back(at[i]);
+  return static_cast<std::size_t>(position(without(shape, axes), kept));
 }
 
-struct Fold {
-  double start;
-  double (*combine)(double, double);
-};
-Fold reference(Op op) {
-  const double inf = std::numeric_limits<double>::infinity();
+/// What a reduction gives for nothing, and for one element more.
+Real start_of(Op op, DType dtype) {
+  const Real inf = std::numeric_limits<Real>::infinity();
   switch (op) {
-    case Op::reduce_sum: return {0, [](double a, double b) { return a + b; }};
-    case Op::reduce_prod: return {1, [](double a, double b) { return a * b; }};
-    case Op::reduce_max: return {-inf, [](double a, double b) { return std::isnan(a) || a > b ? a : b; }};
-    case Op::reduce_min: return {inf, [](double a, double b) { return std::isnan(a) || a < b ? a : b; }};
-    default: return {0, nullptr};
+    case Op::reduce_prod: return 1;
+    case Op::reduce_max: return is_float(dtype) ? -inf : lowest_of(dtype);
+    case Op::reduce_min: return is_float(dtype) ? inf : highest_of(dtype);
+    case Op::reduce_and: return of_word(~std::uint64_t{0}, dtype);
+    default: return 0;
   }
+}
+Real combined(Op op, Real a, Real b, DType dtype) {
+  switch (op) {
+    case Op::reduce_sum: return sum(a, b, dtype);
+    case Op::reduce_prod: return product(a, b, dtype);
+    case Op::reduce_max: return larger(a, b);
+    case Op::reduce_min: return smaller(a, b);
+    case Op::reduce_and: return of_word(word(a) & word(b), dtype);
+    default: return of_word(word(a) | word(b), dtype);
+  }
+}
+
+Expected folded(Op op, const Ints& axes) {
+  return [=](const std::vector<Literal>& args) {
+    const Literal& x = args[0];
+    Reals result(static_cast<std::size_t>(without(x.shape(), axes).size()), start_of(op, x.dtype()));
+    for_each_index(x.shape(), [&](const Ints& at) {
+      Real& slot = result[place_without(x.shape(), axes, at)];
+      slot = combined(op, slot, element(x, position(x.shape(), at)), x.dtype());
+    });
+    return result;
+  };
+}
+
+/// The first index of a NaN, or else of the best.
+Expected first_best(Op op, Int axis) {
+  return [=](const std::vector<Literal>& args) {
+    const Literal& x = args[0];
+    const auto count = static_cast<std::size_t>(without(x.shape(), {axis}).size());
+    Reals result(count, 0), best(count, 0);
+    for_each_index(x.shape(), [&](const Ints& at) {
+      const Real value = element(x, position(x.shape(), at));
+      const Int index = at[static_cast<std::size_t>(axis)];
+      const std::size_t slot = place_without(x.shape(), {axis}, at);
+      const bool better = op == Op::argmax ? value > best[slot] : value < best[slot];
+      if (index != 0 && (std::isnan(best[slot]) || !(better || std::isnan(value)))) return;
+      best[slot] = value;
+      result[slot] = static_cast<Real>(index);
+    });
+    return result;
+  };
 }
 
 Entry fold_entry(Op op) {
   Entry entry;
-  const Fold row = reference(op);
   for (DType dtype : all_dtypes) {
     if (!takes(op, {Type{dtype, {1}}}, {Ints{0}})) continue;
     const auto add = [&](Arg arg, const Ints& axes, bool smooth, std::string note) {
       for (Int axis : axes) note += (note.empty() ? "over " : ",") + std::to_string(axis);
       OpCase made = make_case(op, {std::move(arg)}, {axes}, note);
-      if (is_float(dtype) && row.combine)
-        made.expected = [row, axes](const std::vector<Literal>& args) { return fold(args[0], axes, row.start, row.combine); };
+      made.expected = folded(op, axes);
       made.smooth = smooth;
       entry.cases.push_back(std::move(made));
     };
@@ -81,6 +115,7 @@ Entry arg_entry(Op op) {
     entry.cases.push_back(make_case(op, {std::move(arg)}, {axis, dtype},
                                     "along " + std::to_string(axis) + " as " + std::string(name(dtype)) +
                                         std::string(note)));
+    entry.cases.back().expected = first_best(op, axis);
   };
   for (DType from : all_dtypes) {
     if (!takes(op, {Type{from, {1}}}, {Int{0}, DType::i32})) continue;
