@@ -1,10 +1,13 @@
 // The properties that every entry of the table has to have, one GoogleTest case per op and property.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 #include <span>
 
 #include "base/error.h"
+#include "ir/element_text.h"
 #include "ir/eval/eval.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -63,6 +66,106 @@ TEST_P(OpCases, HasAnEntry) {
   }
   std::set<std::string> names;
   for (const OpCase& c : entry_.cases) EXPECT_TRUE(names.insert(c.name).second) << c.name << " occurs twice";
+}
+
+/// The operand that gives an entry its dtypes; none for what has no operands.
+std::size_t data_operand(Op op) { return op == Op::select ? 1 : 0; }
+
+/// The literals whose dtype and values a case is about: that operand, or else what the op makes.
+Literal data_of(Op op, const OpCase& c) {
+  const std::vector<Literal> args = c.args(0);
+  Literal data = args.empty() ? ir::evaluate(c.function, args)[0] : args[data_operand(op)];
+  data.expand();
+  return data;
+}
+
+/// Bodies for one operand of the dtype, in the order of the op's attributes: the identity, its jvp, its forward and backward.
+std::vector<AttrValue> identities(Op op, DType dtype) {
+  const Type type{dtype, {}};
+  const auto passing_on = [&](int n) {
+    Builder b("pass");
+    std::vector<ValueId> values;
+    for (int i = 0; i < n; ++i) values.push_back(b.add_arg(type));
+    return std::make_shared<const Function>(b.finish(values));
+  };
+  std::vector<AttrValue> attributes;
+  for (const AttrInfo& a : info(op).attributes)
+    if (a.kind == AttrKind::Str)
+      attributes.emplace_back(Str("loop"));
+    else if (a.name == "jvp")
+      attributes.emplace_back(passing_on(is_float(dtype) ? 2 : 1));
+    else
+      attributes.emplace_back(passing_on(a.name == "backward" && !is_float(dtype) ? 0 : 1));
+  return attributes;
+}
+
+/// Whether the type rule takes the op of a case with `dtype` in the place of the dtype that the case is about.
+bool takes_with(Op op, const OpCase& c, DType dtype) {
+  if (family_of(op) == Family::structure && op != Op::optimization_barrier)
+    return takes(op, {Type{dtype, {}}}, identities(op, dtype));
+  const Function& f = c.function;
+  const OpId id{std::size_t{0}};
+  std::vector<Type> types;
+  for (ValueId operand : f.operands(id)) types.push_back(f.type(operand));
+  const DType own = types.empty() ? f.type(f.result(id)).dtype : types[data_operand(op)].dtype;
+  for (Type& type : types)
+    if (type.dtype == own) type.dtype = dtype;
+  for (DType other : all_dtypes) {  // for an attribute that says another dtype
+    std::vector<AttrValue> attributes;
+    bool has_dtype = false;
+    for (const AttrValue& value : f.attributes(id)) {
+      attributes.push_back(value);
+      if (std::holds_alternative<DType>(value)) attributes.back() = types.empty() ? dtype : other, has_dtype = true;
+      if (const Literal* literal = std::get_if<Literal>(&value)) attributes.back() = Literal(Type{dtype, literal->shape()});
+    }
+    if (takes(op, types, attributes)) return true;
+    if (!has_dtype) return false;
+  }
+  return false;
+}
+
+std::set<std::string> words_of(const Literal& literal) {
+  std::set<std::string> words;
+  for (std::int64_t i = 0; i < literal.shape().size(); ++i) words.insert(ir::element_text(literal, i));
+  return words;
+}
+
+/// The extremes that matter to an op: no values go into iota, and hardware flushes the denormals of bf16 in dots.
+std::set<std::string> extremes_for(Op op, DType dtype) {
+  const Literal all = extremes(dtype);
+  std::set<std::string> words;
+  for (std::int64_t i = 0; op != Op::iota && i < all.shape().size(); ++i) {
+    const bool flushed = op == Op::dot_general && dtype == bf16 && all.at(i) != 0 && std::abs(all.at(i)) < 0x1p-126;
+    if (!flushed) words.insert(ir::element_text(all, i));
+  }
+  return words;
+}
+
+// In every dtype that the type rule takes, found by asking it, there are an odd, a size-1 and a size-0 operand (result, where
+// there are no operands) and all extremes of the dtype.
+TEST_P(OpCases, CoversWhatTheTypeRuleTakes) {
+  const Op op = GetParam();
+  for (DType dtype : all_dtypes) {
+    bool taken = false, odd = false, one = false, empty = false;
+    std::set<std::string> missing = extremes_for(op, dtype);
+    for (const OpCase& c : entry_.cases) {
+      taken = taken || takes_with(op, c, dtype);
+      const Literal data = data_of(op, c);
+      if (data.dtype() != dtype) continue;
+      const auto extents = data.shape().dims();
+      const std::int64_t size = data.shape().size();
+      odd = odd || (size > 1 && std::any_of(extents.begin(), extents.end(), [](std::int64_t n) { return n % 2 == 1 && n > 1; }));
+      one = one || (size == 1 && !extents.empty());
+      empty = empty || size == 0;
+      for (const std::string& word : words_of(data)) missing.erase(word);
+    }
+    const std::string what = std::string(ir::name(op)) + " of " + std::string(name(dtype));
+    if (!taken) continue;
+    EXPECT_TRUE(odd) << what << ": no odd shape";
+    EXPECT_TRUE(one) << what << ": no size 1";
+    EXPECT_TRUE(empty) << what << ": no size 0";
+    EXPECT_EQ(missing, std::set<std::string>{}) << what << ": extremes";
+  }
 }
 
 TEST_P(OpCases, RefusesWithTheExactMessage) {
