@@ -403,9 +403,7 @@ void KernelEmitter::emit_vector(const Stmt& s) {
     whole = i64(*known_lo + std::max<std::int64_t>(*known_hi - *known_lo, 0) / s.width * s.width);
   } else {
     llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo, "", false, true), i64(0));
-    const bool power_of_two = (s.width & (s.width - 1)) == 0;
-    llvm::Value* groups = power_of_two ? b_.CreateAnd(count, i64(-s.width))
-                                       : b_.CreateMul(b_.CreateUDiv(count, i64(s.width)), i64(s.width));
+    llvm::Value* groups = b_.CreateAnd(count, i64(-s.width));  // the width is a power of two
     whole = b_.CreateAdd(lo, groups, "", false, true);
   }
   counted(lo, whole, s.width, "v", [&](llvm::Value* first) { emit_group(s, first, nullptr); });

@@ -85,7 +85,7 @@ TEST(CodegenKernel, tails_of_every_size) {
 }
 
 TEST(CodegenKernel, bounds_that_depend_on_the_task) {
-  for (int width : {1, 3, 8}) {
+  for (int width : {1, 4, 8, 64}) {
     compare(fmt::format(R"(kernel @k(in x: f64[6,20], out y: f64[6,20]) tasks (t in 6) {{
   for j in t..min(20, 4*t + 1, 25 - 3*t) vector {} {{
     %0 = load x[t, j]
