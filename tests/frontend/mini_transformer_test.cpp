@@ -102,7 +102,7 @@ TEST_P(MiniTransformer, MixedDtypesAreThoseOfJax) {
 std::vector<double> attention_by_loops(const Attention& p, const Tensor& x, std::int64_t num_heads) {
   const auto [B, T, D] = x.shape<3>();
   const std::int64_t Dh = D / num_heads;
-  const auto rows_times = [&, T = T, D = D](const std::vector<double>& rows, const Tensor& weight) {
+  const auto rows_times = [&, D = D](const std::vector<double>& rows, const Tensor& weight) {
     const std::vector<double> w = weight.to_vector<double>();
     std::vector<double> product(rows.size(), 0.0);
     for (std::size_t i = 0; i < rows.size(); ++i)
