@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -119,8 +120,10 @@ Shape Generator::shape(std::size_t max_rank) {
   static const std::vector<std::size_t> ranks = {0, 1, 1, 2, 2, 2, 3, 3, 4};
   const std::size_t rank = std::min(max_rank, random.pick(ranks));
   Shape result;
+  // Equal extents: what confuses axes shows in values alone.
+  const std::int64_t equal = random.chance(0.15) ? random.between(2, 4) : 0;
   for (std::size_t i = 0; i < rank; ++i) {
-    std::int64_t n = extent();
+    std::int64_t n = equal > 0 ? equal : extent();
     if (result.size() * n > recipe.max_elements) n = random.between(1, 2);
     result.push_back(n);
   }
@@ -240,7 +243,15 @@ bool Generator::draw_op() {
   if (recipe.families.empty() && random.chance(0.05)) return draw_idiom(*this);
   const Family family = draw_family(random, recipe);
   if (family == Family::structure && depth >= 2) return false;
-  return draw_op(random.pick(ops_of(family)));
+  const Op op = random.pick(ops_of(family));
+  if (!draw_op(op)) return false;
+  // Often once more, on what it gave: pairs are what rewrites look for.
+  if (random.chance(0.15) && !pool.empty()) {
+    const std::vector<ValueId> others = std::exchange(pool, {pool.back()});
+    draw_op(op);
+    pool.insert(pool.begin(), others.begin(), others.end() - 1);
+  }
+  return true;
 }
 
 std::vector<ValueId> Generator::choose_results() {
