@@ -1,7 +1,8 @@
 """lit configuration of the pass tests: tests/ir/<pass>/*.ir, each with its RUN lines.
 
 Run one folder with `lit -v -Dbuild=build/dev tests/ir/<pass>`. In RUN lines, %burin-opt, %burin-run and %burin-bench are the tools of that build
-tree and %inputs the folder tests/ir/inputs. Features for REQUIRES: llvm, avx2, avx512f, avx512_bf16, amx_bf16.
+tree and %inputs the folder tests/ir/inputs. Features for REQUIRES and
+UNSUPPORTED: llvm, avx2, avx512f, avx512_bf16, amx_bf16, sanitized.
 
 A test that runs passes must also execute their input and output: it needs a RUN line with --check, or a line
 `// NOT-EXECUTED: <reason>`.
@@ -33,8 +34,11 @@ config.substitutions += [("%burin-opt", tool), ("%burin-run", os.path.join(build
                          ("%inputs", os.path.join(root, "tests", "ir", "inputs"))]
 
 with open(os.path.join(build, "CMakeCache.txt")) as cache:
-    if "BURIN_WITH_LLVM:BOOL=ON" in cache.read():
+    settings = cache.read()
+    if "BURIN_WITH_LLVM:BOOL=ON" in settings:
         config.available_features.add("llvm")
+    if "-fsanitize=" in settings:
+        config.available_features.add("sanitized")
 if os.path.exists("/proc/cpuinfo"):
     with open("/proc/cpuinfo") as info:
         flags = next((line for line in info if line.startswith("flags")), "").split()
