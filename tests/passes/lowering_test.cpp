@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <random>
+#include <set>
 
 #include "base/error.h"
 #include "ir/eval/eval.h"
@@ -151,10 +152,12 @@ TEST(lowering, reductions_of_every_kind) {
         "  return %a, %b, %c, %d, %e, %f, %g\n}\n");
 }
 
+// Sums over rows are finished from partial sums, one of each task, of which there may be any number.
 TEST(lowering, row_and_column_reductions_together) {
-  for (const char* rows : {"5", "700"}) {
-    const std::string r = rows;
-    check("func @main(%x: f32[" + r + ",40], %g: f32[" + r + ",40], %p: f32[40]) -> (f32[" + r + ",40], f32[40]) {\n"
+  std::set<std::int64_t> tasks;
+  for (int rows : {5, 205, 500, 700, 1020, 1300, 6600}) {
+    const std::string r = std::to_string(rows);
+    const std::string text = "func @main(%x: f32[" + r + ",40], %g: f32[" + r + ",40], %p: f32[40]) -> (f32[" + r + ",40], f32[40]) {\n"
           "  %q = mul %x, %x\n"
           "  %s = reduce_sum %q {axes = [1]}\n"
           "  %r = rsqrt %s\n"
@@ -166,8 +169,11 @@ TEST(lowering, row_and_column_reductions_together) {
           "  %lr = constant 0.1 : f32[40]\n"
           "  %u = mul %ds, %lr\n"
           "  %n = sub %p, %u\n"
-          "  return %dx, %n\n}\n");
+          "  return %dx, %n\n}\n";
+    check(text);
+    tasks.insert(build_program(parse(text), Target{}, {}).steps[0].tasks);
   }
+  EXPECT_EQ(tasks, (std::set<std::int64_t>{1, 2, 3, 4, 5, 7, 32}));
 }
 
 struct MatmulShape {
