@@ -70,7 +70,11 @@ llvm::Value* int_to_half(llvm::IRBuilderBase& b, llvm::Value* x, DType from, DTy
 
 // Integer arithmetic throughout for bfloat16: the instruction for it flushes denormals.
 llvm::Value* round_to_half(llvm::IRBuilderBase& b, llvm::Value* x, DType half) {
-  if (half == f16) return b.CreateFPExt(b.CreateFPTrunc(x, like(x->getType(), b.getHalfTy())), x->getType());
+  if (half == f16) {
+    // Without the fence LLVM moves the rounding into a copysign whose sign comes from an f64, and then rounds that: a library call.
+    llvm::Value* fenced = b.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {x->getType()}, {x});
+    return b.CreateFPExt(b.CreateFPTrunc(fenced, like(x->getType(), b.getHalfTy())), x->getType());
+  }
   llvm::Type* integer = like(x->getType(), b.getInt32Ty());
   llvm::Value* bits = b.CreateBitCast(x, integer);
   llvm::Value* lowest_kept = b.CreateAnd(b.CreateLShr(bits, 16), llvm::ConstantInt::get(integer, 1));
