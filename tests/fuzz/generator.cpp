@@ -92,6 +92,11 @@ Generator::Generator(Random& r, const Recipe& p, int d) : random(r), recipe(p), 
   // Few extents and dtypes in one program, so that values fit each other.
   const std::int64_t num_extents = random.between(2, 3);
   for (std::int64_t i = 0; i < num_extents; ++i) extents_.push_back(draw_extent(random));
+  // A few programs are large enough for kernels of many tasks.
+  if (depth == 0 && random.chance(0.04) && recipe.max_elements >= Recipe{}.max_elements) {
+    recipe.max_elements *= 12;
+    extents_.push_back(random.pick(std::vector<std::int64_t>{257, 400, 700, 1024}));
+  }
   dtypes_ = recipe.dtypes;
   if (dtypes_.empty()) {
     dtypes_ = {random.chance(0.6) ? f32

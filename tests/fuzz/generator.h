@@ -21,7 +21,7 @@ class Generator {
   Function draw(int num_ops, std::string name);
 
   Random& random;
-  const Recipe& recipe;
+  Recipe recipe;
   int depth;
   Builder b;
   std::vector<ValueId> pool;  // values that may be operands
