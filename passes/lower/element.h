@@ -28,6 +28,13 @@ struct Index {
 inline DType accumulator_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 /// How a reduce op accumulates; sum and prod of bool are or and and.
 Reduce reduction_of(Op op, DType dtype);
+/// Terms that one f32 accumulator takes. The error of a sum grows by a rounding with each.
+inline constexpr std::int64_t max_chain = 512;
+/// What an accumulator holds that takes `chain` terms of `dtype`: f32 sums of long chains run in f64.
+inline DType accumulator_dtype(Reduce reduce, DType dtype, std::int64_t chain) {
+  const DType wide = accumulator_dtype(dtype);
+  return reduce == Reduce::sum && wide == DType::f32 && chain > max_chain ? DType::f64 : wide;
+}
 
 /// Thrown while emitting: loop number `loop` must become factor * outer + inner for an index to stay affine. The lowering
 /// splits it and starts again.
@@ -106,8 +113,8 @@ class ElementEmitter {
   ScalarId load(BufferId buffer, const Affine& offset, DType dtype);
   ScalarId zero(DType dtype);
 
-  /// Accumulates `term` over serial loops of the given extents.
-  ScalarId accumulate_serially(const std::vector<std::int64_t>& extents, Reduce reduce, DType dtype, DType wide,
+  /// Accumulates `term`, of the accumulator's dtype for `dtype`, over serial loops of the given extents.
+  ScalarId accumulate_serially(const std::vector<std::int64_t>& extents, Reduce reduce, DType dtype,
                                const std::function<ScalarId(const std::vector<Affine>&)>& term);
 
   struct Memo {

@@ -17,15 +17,18 @@ Reduce reduction_of(Op op, DType dtype) {
   }
 }
 
-ScalarId ElementEmitter::accumulate_serially(const std::vector<std::int64_t>& extents, Reduce reduce, DType dtype, DType wide,
+ScalarId ElementEmitter::accumulate_serially(const std::vector<std::int64_t>& extents, Reduce reduce, DType dtype,
                                              const std::function<ScalarId(const std::vector<Affine>&)>& term) {
-  const AccId acc = b_.acc(reduce, wide, 1);
+  std::int64_t terms = 1;
+  for (std::int64_t extent : extents) terms *= extent;
+  const DType wide = accumulator_dtype(dtype), running = accumulator_dtype(reduce, dtype, terms);
+  const AccId acc = b_.acc(reduce, running, 1);
   std::vector<Affine> index;
   const std::function<void(std::size_t)> open = [&](std::size_t i) {
     if (i == extents.size()) {
       enter();
       const ScalarId value = term(index);
-      b_.accumulate(acc, value);
+      b_.accumulate(acc, running == wide ? value : b_.let(Op::convert, {value}, running));
       return leave();
     }
     b_.loop("", 0, {Affine(extents[i])}, LoopKind::serial, 1, [&](VarId var) {
@@ -51,7 +54,7 @@ ScalarId ElementEmitter::emit_reduce(OpId op, const Index& at) {
     if (reduced[axis]) extents.push_back(type.shape[axis]);
   const std::vector<Affine> outer = dims(at);
   const DType wide = accumulator_dtype(type.dtype);
-  return accumulate_serially(extents, reduction_of(body_.kind(op), type.dtype), type.dtype, wide, [&](const auto& inner) {
+  return accumulate_serially(extents, reduction_of(body_.kind(op), type.dtype), type.dtype, [&](const auto& inner) {
     std::vector<Affine> index;
     std::size_t next_outer = 0, next_inner = 0;
     for (std::size_t axis = 0; axis < type.rank(); ++axis)
@@ -68,7 +71,7 @@ ScalarId ElementEmitter::emit_dot(OpId op, const Index& at) {
   std::vector<std::int64_t> extents;
   for (std::int64_t axis : a.lhs_contract)
     extents.push_back(body_.type(body_.operand(op, 0)).shape[static_cast<std::size_t>(axis)]);
-  return accumulate_serially(extents, Reduce::sum, a.dtype, wide, [&](const std::vector<Affine>& k) {
+  return accumulate_serially(extents, Reduce::sum, a.dtype, [&](const std::vector<Affine>& k) {
     ScalarId factors[2];
     std::size_t next_free = a.lhs_batch.size();
     for (std::size_t side = 0; side < 2; ++side) {

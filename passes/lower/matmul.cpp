@@ -52,6 +52,15 @@ class MatmulEmitter {
   void stand_for(Dim dim, const Affine& expression);
   std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
   bool pairs() const { return tiles_.unit == 2; }
+  DType partial_dtype() const {
+    if (!tiles_.sums_panels) return plan_.compute;
+    const std::int64_t panels = loops_.size(Dim::k) / loops_.inner(Dim::k) *
+                                ((loops_.inner(Dim::k) + tiles_.depth - 1) / tiles_.depth);
+    return accumulator_dtype(Reduce::sum, plan_.compute, panels);
+  }
+  ScalarId converted(ScalarId value, DType from, DType to) {
+    return from == to ? value : b_.let(Op::convert, {value}, to);
+  }
   DType packed_dtype() const { return pairs() ? DType::u32 : plan_.compute; }
   /// Rows of packed A: apart by a little more than the panel, so that they do not fall into one set of the cache.
   std::int64_t lhs_stride() const {
@@ -337,7 +346,8 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
     return std::vector<Affine>{space_.resolve(slot * (tiles_.rows * tiles_.columns) + r * tiles_.columns + c)};
   };
   over_tile([&](const Affine& r, const Affine& c) {
-    b_.store(tile, {r, c}, first ? b_.constant(plan_.compute, 0) : b_.load(partial_, partial_at(r, c)));
+    const bool from_zero = first || tiles_.sums_panels;
+    b_.store(tile, {r, c}, from_zero ? b_.constant(plan_.compute, 0) : b_.load(partial_, partial_at(r, c)));
   });
   Stmt mma{.kind = StmtKind::mma};
   mma.buffer = tile;
@@ -372,10 +382,20 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
     mma.b_indices = {space_.resolve(place->offset)};
   }
   if (depth > 0) b_.push(std::move(mma));
-  if (last)
+  const auto sum_panels = [&](const Affine& r, const Affine& c) {
+    const ScalarId value = converted(b_.load(tile, {r, c}), plan_.compute, partial_dtype());
+    if (first || !tiles_.sums_panels) return value;
+    return b_.let(Op::add, {b_.load(partial_, partial_at(r, c)), value}, partial_dtype());
+  };
+  if (!last) {
+    over_tile([&](const Affine& r, const Affine& c) { b_.store(partial_, partial_at(r, c), sum_panels(r, c)); });
+  } else {
+    if (!first && tiles_.sums_panels)
+      over_tile([&](const Affine& r, const Affine& c) {
+        b_.store(tile, {r, c}, converted(sum_panels(r, c), partial_dtype(), plan_.compute));
+      });
     finish_tile(tile, rows, columns, row, column);
-  else
-    over_tile([&](const Affine& r, const Affine& c) { b_.store(partial_, partial_at(r, c), b_.load(tile, {r, c})); });
+  }
 }
 
 void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last) {
@@ -543,7 +563,7 @@ Lowering MatmulEmitter::run() {
     packed_ = scratch("packed_b", tiles_.column_block * tiles_.steps(tiles_.depth) * tiles_.columns, packed_dtype());
   if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride(), packed_dtype());
   if (loops_.size(Dim::k) > tiles_.depth)
-    partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns, plan_.compute);
+    partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns, partial_dtype());
   if (downstream_.size() > max_unrolled_epilogue)
     spilled_ = scratch("tile", tiles_.rows * tiles_.columns, plan_.compute);
   for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})

@@ -11,6 +11,9 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// A longer k is summed in panels, for accuracy. Their depth is the same on every machine, since results depend on it.
+constexpr std::int64_t max_running_k = 4096, summed_depth = 256;
+
 bool contains(const Ints& list, std::int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 
 std::size_t position(const Ints& list, std::int64_t x) {
@@ -107,6 +110,8 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   const std::int64_t panel = std::max<std::int64_t>(target.l1_bytes * 8 / 10 / (t.columns * size), 64);
   t.depth =
       k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), t.unit) * t.unit;
+  t.sums_panels = compute == DType::f32 && loops.size(Dim::k) > max_running_k && k > 0;
+  if (t.sums_panels) t.depth = std::min(k, summed_depth);
   const std::int64_t all_rows = t.row_tiles + (t.rest_rows > 0), all_columns = t.column_tiles + (t.rest_columns > 0);
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
   // About 48 tasks where the work allows, each of 2 to 32 MFLOP.

@@ -44,6 +44,7 @@ struct MatmulTiles {
   std::int64_t row_block = 0, column_block = 0;  // tiles per task
   std::int64_t row_blocks = 0, column_blocks = 0;
   std::int64_t depth = 0;  // k per panel
+  bool sums_panels = false;  // tiles start each panel at 0 and are added up, instead of running through all of k
   std::int64_t unit = 1;   // k per packed element: 2 when u32 holds a pair of bf16
 
   /// Packed elements of `k` values of k.

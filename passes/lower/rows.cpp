@@ -108,6 +108,7 @@ class RowsEmitter {
   Affine domain_flat() const;
   bool lanes_along_rows() const { return !loops_.along.empty() && loops_.along.back(); }
   std::int64_t column_grain() const;
+  DType column_dtype(OpId op) const;
   LoweredKernel combine_partials(std::int64_t num_partials, const std::vector<std::uint32_t>& temps);
 
   const Function& body_;
@@ -204,8 +205,11 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
   const std::int64_t lanes = lanes_along_rows() ? native_lanes(target_) : 1;
   for (OpId op : plan_.row_reductions)
     if (plan_.ready[body_.operand(op, 0).index] == pass) {
-      const DType dtype = accumulator_dtype(body_.type(body_.result(op)).dtype);
-      running.push_back({op, b_.acc(reduction_of(body_.kind(op), dtype), dtype, lanes), dtype});
+      const Reduce reduce = reduction_of(body_.kind(op), body_.type(body_.result(op)).dtype);
+      const std::int64_t innermost = std::max<std::int64_t>(along_nest_.extents.back(), 1);
+      const std::int64_t chain = plan_.row_size / innermost * ((innermost + lanes - 1) / lanes);
+      const DType dtype = accumulator_dtype(reduce, body_.type(body_.result(op)).dtype, chain);
+      running.push_back({op, b_.acc(reduce, dtype, lanes), dtype});
     }
   open_nest(b_, space_, along_nest_, along_numbers_, false, 0, lanes, [&](const NestVars& vars) {
     along_ = vars;
@@ -241,7 +245,7 @@ void RowsEmitter::accumulate_columns(std::uint32_t pass) {
     const OpId op = plan_.column_reductions[k];
     const ValueId input = body_.operand(op, 0);
     if (plan_.ready[input.index] != pass) continue;
-    const DType dtype = accumulator_dtype(body_.type(input).dtype);
+    const DType dtype = column_dtype(op);
     ScalarId value = emitter_->emit(input, Index::of_flat(plan_.domain, domain_flat()));
     if (dtype != body_.type(input).dtype) value = b_.let(Op::convert, {value}, dtype);
     const std::vector<Affine> where = {space_.resolve(along_.flat())};
@@ -276,6 +280,12 @@ std::int64_t RowsEmitter::column_grain() const {
   return std::max(rows, (plan_.num_rows + max_partials - 1) / max_partials);
 }
 
+// Of a column reduction while it runs. Fewer partials than a chain holds are added up behind it.
+DType RowsEmitter::column_dtype(OpId op) const {
+  const DType dtype = body_.type(body_.result(op)).dtype;
+  return accumulator_dtype(reduction_of(body_.kind(op), dtype), dtype, std::min(column_grain(), plan_.num_rows));
+}
+
 void RowsEmitter::store_columns(ElementEmitter& emitter, const std::vector<BufferId>& results,
                                 const ElementEmitter::Hook& column_value) {
   emitter.set_hook(column_value);
@@ -304,7 +314,7 @@ LoweredKernel RowsEmitter::combine_partials(std::int64_t num_partials, const std
     combine.params.push_back({Param::temp, temps[k]});
     partials.push_back(combine.kernel.add_buffer(
         {.name = "partial" + std::to_string(k),
-         .dtype = accumulator_dtype(body_.type(body_.result(plan_.column_reductions[k])).dtype),
+         .dtype = column_dtype(plan_.column_reductions[k]),
          .shape = Shape{num_partials * plan_.row_size}, .strides = {1}, .space = Space::in}));
   }
   for (std::uint32_t i = 0; i < body_.results().size(); ++i)
@@ -315,7 +325,7 @@ LoweredKernel RowsEmitter::combine_partials(std::int64_t num_partials, const std
     for (std::size_t k = 0; k < plan_.column_reductions.size(); ++k) {
       const OpId op = plan_.column_reductions[k];
       if (body_.result(op) != v) continue;
-      const DType dtype = body_.type(v).dtype, wide = accumulator_dtype(dtype);
+      const DType dtype = body_.type(v).dtype, wide = column_dtype(op);
       const Affine column = emitter.flat(at);
       ScalarId sum = b.load(partials[k], {column});
       for (std::int64_t t = 1; t < num_partials; ++t)
@@ -360,7 +370,7 @@ Lowering RowsEmitter::run() {
   }
   for (OpId op : plan_.column_reductions) {
     if (!partials) break;
-    const DType dtype = accumulator_dtype(body_.type(body_.result(op)).dtype);
+    const DType dtype = column_dtype(op);
     temps.push_back(static_cast<std::uint32_t>(done.temps.size()));
     done.temps.push_back({dtype, Shape{num_tasks * plan_.row_size}});
     main_.params.push_back({Param::temp, temps.back()});
@@ -375,7 +385,7 @@ Lowering RowsEmitter::run() {
   }
   for (OpId op : plan_.column_reductions)
     column_scratch_.push_back(kernel.add_buffer({.name = "column" + std::to_string(column_scratch_.size()),
-                                                 .dtype = accumulator_dtype(body_.type(body_.result(op)).dtype),
+                                                 .dtype = column_dtype(op),
                                                  .shape = Shape{plan_.row_size}, .strides = {1}, .space = Space::scratch}));
   emitter_.emplace(body_, b_, space_, args);
   const ElementEmitter::Hook hook = [&](ValueId v, const Index& at) { return given(v, at); };
@@ -391,7 +401,7 @@ Lowering RowsEmitter::run() {
   frame.before = [&] {
     for (std::size_t k = 0; k < column_scratch_.size(); ++k) {
       const OpId op = plan_.column_reductions[k];
-      const DType dtype = accumulator_dtype(body_.type(body_.result(op)).dtype);
+      const DType dtype = column_dtype(op);
       over_columns([&](const Affine& column) {
         b_.store(column_scratch_[k], {column}, b_.constant(identity_of(reduction_of(body_.kind(op), dtype), dtype)));
       });
@@ -411,7 +421,7 @@ Lowering RowsEmitter::run() {
           if (body_.result(plan_.column_reductions[k]) == v) {
             const ScalarId sum = b_.load(column_scratch_[k], {emitter_->flat(at)});
             const DType dtype = body_.type(v).dtype;
-            return accumulator_dtype(dtype) == dtype ? sum : b_.let(Op::convert, {sum}, dtype);
+            return column_dtype(plan_.column_reductions[k]) == dtype ? sum : b_.let(Op::convert, {sum}, dtype);
           }
         return std::nullopt;
       });
