@@ -1,6 +1,7 @@
 // Layers and losses, written with public ops only: copy one and change it when it does not fit. Their ops carry the
 // caller's line: "model.cpp:42, in rms_norm". Shapes that do not fit are errors of the op that meets them, with that
-// line. Unless said otherwise results have the dtype of x, half types are f32 inside, and x has any leading axes.
+// line; vectors of
+// another shape than is said, and masks that are no bools, are errors that name them. Unless said otherwise results have the dtype of x, half types are f32 inside, and x has any leading axes.
 #pragma once
 #include <optional>
 

@@ -1,6 +1,7 @@
 // Optimisers: functions from (parameters, gradients, state) to new ones, over any tree. Formulas follow optax. Leaves
 // keep the shapes and dtypes of the parameters. Gradients and states of another structure or shape are errors that name
-// the leaf and the caller's line; so is a leaf that is no float and so has no gradient.
+// the leaf and the caller's line; so is a leaf that is no float and so has no gradient, and a rate
+// or norm that is no scalar.
 #pragma once
 #include <string_view>
 #include <utility>
@@ -40,6 +41,8 @@ void check_like(const char* function, const P& params, const P& tree, const char
   read_tree(tree, found);
   check_like(function, expected, found, what, where);
 }
+/// Throws unless it has rank 0. `what` names it in messages: "rate".
+void check_scalar(const char* function, const char* what, const Operand& number);
 Tensor global_norm(const std::vector<Tensor*>& leaves);
 Tensor clip_leaf(const Tensor& leaf, const Tensor& norm, const Tensor& max_norm);
 Tensor adam_update(const Tensor& p, const Tensor& m, const Tensor& v, const Tensor& count, const Tensor& rate,
@@ -54,6 +57,7 @@ using Where = std::source_location;
 template <class P>
 P sgd(const P& params, const P& grads, const Operand& rate) {
   library_function in("sgd", rate.where);
+  detail::check_scalar("sgd", "rate", rate);
   detail::check_like("sgd", params, grads, "the gradients", rate.where);
   return tree::map([&](const Tensor& p, const Tensor& g) { return p - astype(rate * g, p.dtype()); }, params, grads);
 }
@@ -62,6 +66,7 @@ template <class P>
 std::pair<P, SgdState<P>> sgd(const P& params, const P& grads, const SgdState<P>& state, const Operand& rate,
                               double momentum, bool nesterov = false) {
   library_function in("sgd", rate.where);
+  detail::check_scalar("sgd", "rate", rate);
   detail::check_like("sgd", params, grads, "the gradients", rate.where);
   detail::check_like("sgd", params, state.trace, "the state", rate.where);
   const P trace = tree::map([&](const Tensor& g, const Tensor& t) { return g + momentum * t; }, grads, state.trace);
@@ -89,6 +94,7 @@ template <class P, class Decays>
 std::pair<P, AdamState<P>> adamw(const P& params, const P& grads, const AdamState<P>& state, const Operand& rate,
                                  const AdamOptions& options, Decays&& decays) {
   library_function in("adamw", rate.where);
+  detail::check_scalar("adamw", "rate", rate);
   detail::check_like("adamw", params, grads, "the gradients", rate.where);
   detail::check_like("adamw", params, state.mu, "the first moments", rate.where);
   detail::check_like("adamw", params, state.nu, "the second moments", rate.where);
@@ -122,6 +128,7 @@ Tensor global_norm(const P& tree, Where where = Where::current()) {
 template <class P>
 P clip_by_global_norm(const P& tree, const Operand& max_norm) {
   library_function in("clip_by_global_norm", max_norm.where);
+  detail::check_scalar("clip_by_global_norm", "max_norm", max_norm);
   const Tensor norm = global_norm(tree, max_norm.where);
   return tree::map([&](const Tensor& leaf) { return detail::clip_leaf(leaf, norm, max_norm.tensor); }, tree);
 }

@@ -8,11 +8,30 @@
 #include "base/message_ids.h"
 
 namespace burin::nn {
+namespace {
+
+void check_mask(const char* function, const char* what, const Tensor& mask, const std::source_location& where) {
+  if (mask.dtype(where) != bool_)
+    fail_at(detail::where_text(where), Msg::expected_mask, function, what, to_string(ir::Type{mask.dtype(), mask.shape()}));
+}
+
+// Broadcasting would take other shapes too, and give results of another shape than x.
+void check_vector(const char* function, const char* what, const Tensor& vector, std::int64_t size,
+                  const std::source_location& where) {
+  const Shape expected{size};
+  if (vector.shape(where) != expected)
+    fail_at(detail::where_text(where), Msg::expected_vector, function, what, to_string(expected),
+            to_string(ir::Type{vector.dtype(), vector.shape()}));
+}
+
+}  // namespace
 
 Tensor linear(const Operand& x, const Tensor& w, const std::optional<Tensor>& b) {
   library_function in("linear", x.where);
   const Tensor y = matmul(x, w);
-  return b ? y + *b : y;
+  if (!b) return y;
+  check_vector("linear", "b", *b, w.shape().rank() == 0 ? 0 : w.shape()[w.shape().rank() - 1], x.where);
+  return y + *b;
 }
 
 Tensor embedding(const Operand& table, const Tensor& ids) {
@@ -24,6 +43,7 @@ Tensor rms_norm(const Operand& x, const Tensor& scale, double eps) {
   library_function in("rms_norm", x.where);
   const Tensor wide = is_half(x.tensor.dtype()) ? astype(x, f32) : x.tensor;
   const Tensor rms = sqrt(mean(square(wide), -1, keepdims) + eps);
+  check_vector("rms_norm", "scale", scale, wide.shape()[wide.shape().rank() - 1], x.where);
   return astype(wide / rms, x.tensor.dtype()) * scale;
 }
 
@@ -31,6 +51,9 @@ Tensor layer_norm(const Operand& x, const Tensor& scale, const std::optional<Ten
   library_function in("layer_norm", x.where);
   const Tensor wide = is_half(x.tensor.dtype()) ? astype(x, f32) : x.tensor;
   const Tensor centred = wide - mean(wide, -1, keepdims);
+  const std::int64_t size = wide.shape()[wide.shape().rank() - 1];
+  check_vector("layer_norm", "scale", scale, size, x.where);
+  if (bias) check_vector("layer_norm", "bias", *bias, size, x.where);
   const Tensor deviation = sqrt(mean(square(centred), -1, keepdims) + eps);
   const Tensor y = astype(centred / deviation, x.tensor.dtype()) * scale;
   return bias ? y + *bias : y;
@@ -47,6 +70,7 @@ Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const Atten
   const std::int64_t queries = shape[rank - 3], seen = keys[rank - 3], heads = shape[rank - 2], shared = keys[rank - 2];
   if (values[rank - 2] != shared || (shared != heads && (shared == 0 || heads % shared != 0)))
     fail_at(detail::where_text(q.where), Msg::attention_heads, heads, shared, values[rank - 2]);
+  if (mask) check_mask("attention", "mask", *mask, q.where);
   const double scale = options.scale != 0 ? options.scale : 1 / std::sqrt(static_cast<double>(shape[rank - 1]));
   // [..., H, Tq, Tk]; statistics of half types in f32.
   const auto for_each_query_head = [&](const Tensor& t) { return shared == heads ? t : repeat(t, heads / shared, -3); };
@@ -80,6 +104,7 @@ Tensor cross_entropy_per_position(const Operand& logits, const Tensor& targets) 
 Tensor cross_entropy(const Operand& logits, const Tensor& targets, const std::optional<Tensor>& valid) {
   library_function in("cross_entropy", logits.where);
   if (!valid) return mean(cross_entropy_per_position(logits, targets));
+  check_mask("cross_entropy", "valid", *valid, logits.where);
   const Tensor wide = is_half(logits.tensor.dtype()) ? astype(logits, f32) : logits.tensor;
   // A target that is not valid may be anything; it is not looked up.
   const Tensor losses = cross_entropy_per_position({wide, logits.where}, where(*valid, targets, zeros_like(targets)));

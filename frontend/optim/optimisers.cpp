@@ -19,6 +19,13 @@ void check_like(const char* function, const PathFlattening& params, const PathFl
   }
 }
 
+void check_scalar(const char* function, const char* what, const Operand& number) {
+  const Shape shape = number.tensor.shape(number.where);
+  if (shape.rank() != 0)
+    fail_at(where_text(number.where), Msg::expected_number, function, what,
+            to_string(ir::Type{number.tensor.dtype(), shape}));
+}
+
 Tensor global_norm(const std::vector<Tensor*>& leaves) {
   Tensor total = zeros({});
   for (const Tensor* leaf : leaves) {
