@@ -253,11 +253,11 @@ Tensor one_hot(const Operand& ids, std::int64_t classes, DType dtype = f32);
 Tensor take(const Operand& x, const Operand& ids, std::int64_t axis = 0, Mode mode = Mode::error);
 /// Element [..., ids[..., j, ...], ...] of x: ids has x's rank; other axes agree or are 1.
 Tensor take_along_axis(const Operand& x, const Operand& ids, std::int64_t axis, Mode mode = Mode::error);
-/// [sizes...]: that many elements from traced starts (one integer of rank 0 per axis), clamped so that the slice fits.
-/// A size beyond the axis is an error.
+/// [sizes...]: that many elements from traced starts (one integer of rank 0 per axis). A negative start counts from
+/// the end, as in JAX; then starts are clamped so that the slice fits. A size beyond the axis is an error.
 Tensor dynamic_slice(const Operand& x, const std::vector<Operand>& starts, const IntList& sizes);
-/// x with `update` (of x's rank, no axis longer; converted to x's dtype) written at traced starts, clamped so that it
-/// fits.
+/// x with `update` (of x's rank, no axis longer; converted to x's dtype) written at traced starts, which
+/// count and are clamped as those of dynamic_slice.
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const std::vector<Operand>& starts);
 /// [segments, ...]: sums of the rows of x, [n, ...], by segment number, integers [n]; numbers outside 0..segments-1 are
 /// dropped. Half types accumulate in f32.

@@ -2,6 +2,8 @@
 #include <burin/index.h>
 #include <burin/ops.h>
 
+#include <limits>
+
 #include "base/message_ids.h"
 #include "frontend/ops/index_plan.h"
 
@@ -75,13 +77,24 @@ Tensor At::get(Mode mode) const {
 
 namespace {
 
-// One start (or update) index per axis, as integers of one dtype.
-std::vector<Tensor> starts_of(const std::vector<Operand>& starts) {
+// One start per axis of x, negative ones counted from the end, as integers.
+std::vector<Tensor> starts_of(const Tensor& x, const std::vector<Operand>& starts) {
+  const Shape shape = x.shape();
   std::vector<Tensor> all;
   for (const Operand& start : starts) {
     if (!is_int(start.tensor.dtype()))
       fail_at(detail::where_text({}), Msg::index_not_integer, "dynamic_slice", type_text(start.tensor));
-    all.push_back(detail::as_dtype(start.tensor, size_of(start.tensor.dtype()) < 4 ? DType::i32 : start.tensor.dtype()));
+    DType dtype = size_of(start.tensor.dtype()) < 4 ? DType::i32 : start.tensor.dtype();
+    const std::int64_t extent = all.size() < shape.rank() ? shape[all.size()] : 0;
+    if (extent > std::numeric_limits<std::int32_t>::max() && dtype == DType::i32) dtype = DType::i64;
+    Tensor from_end = detail::as_dtype(start.tensor, dtype);
+    if (const detail::Node& node = detail::used_node(start.tensor, start.where); node.kind == detail::Node::Kind::number) {
+      if (node.integer < 0) from_end = detail::as_dtype(Tensor(node.integer + extent), dtype);
+    } else if (start.tensor.shape().rank() == 0 && !is_unsigned_int(dtype)) {
+      const auto like = [&](std::int64_t value) { return detail::constant(ir::Literal::scalar_int(dtype, value)); };
+      from_end = emit(Op::select, {emit(Op::lt, {from_end, like(0)}), emit(Op::add, {from_end, like(extent)}), from_end});
+    }
+    all.push_back(from_end);
   }
   return all;
 }
@@ -134,14 +147,14 @@ Tensor take_along_axis(const Operand& x, const Operand& ids, std::int64_t axis, 
 
 Tensor dynamic_slice(const Operand& x, const std::vector<Operand>& starts, const IntList& sizes) {
   OpScope scope(x.where);
-  std::vector<Tensor> operands = starts_of(starts);
+  std::vector<Tensor> operands = starts_of(x.tensor, starts);
   operands.insert(operands.begin(), x.tensor);
   return scope.done(emit<Op::dynamic_slice>(std::span<const Tensor>(operands), {.sizes = sizes.values()}, x.tensor.weak()));
 }
 
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const std::vector<Operand>& starts) {
   OpScope scope(x.where);
-  std::vector<Tensor> operands = starts_of(starts);
+  std::vector<Tensor> operands = starts_of(x.tensor, starts);
   operands.insert(operands.begin(), {x.tensor, detail::as_dtype(update.tensor, x.tensor.dtype())});
   return scope.done(emit<Op::dynamic_update_slice>(std::span<const Tensor>(operands), {}));
 }

@@ -76,6 +76,16 @@ TEST(Index, DynamicSlices) {
   expect_values(part(arange(12).reshape({3, 4}), 1), {5, 6});
   expect_values(part(arange(12).reshape({3, 4}), 9), {9, 10});  // clamped
   expect_values(dynamic_update_slice(zeros({4}), ones({2}), {3}), {0, 0, 1, 1});
+  // Negative starts count from the end, then are clamped; as jax.lax has it.
+  const Tensor cube = arange(60).reshape({3, 4, 5});
+  expect_values(dynamic_slice(cube, {3, -1, 9}, {1, 2, 2}), {53, 54, 58, 59});
+  expect_values(dynamic_slice(cube, {-1, full({}, -9), -2}, {1, 2, 2}), {43, 44, 48, 49});
+  expect_values(part(arange(12).reshape({3, 4}), -1), {9, 10});
+  expect_values(dynamic_slice(arange(200), {full({}, -2).astype(i8)}, {2}), {198, 199});
+  expect_values(dynamic_slice(arange(200), {full({}, 254).astype(u8)}, {2}), {198, 199});
+  expect_values(dynamic_update_slice(zeros({4}), ones({1}), {-1}), {0, 0, 0, 1});
+  expect_values(dynamic_update_slice(zeros({4}), ones({1}), {full({}, -2)}), {0, 0, 1, 0});
+  EXPECT_EQ(dynamic_slice(zeros({0}), {-1}, {0}).shape(), Shape{0});
   expect_values(segment_sum(ones({4, 1}), tensor({0, 2, 0, 7}), 3), {2, 0, 1});
 }
 
