@@ -21,7 +21,7 @@ struct CheckGradsOptions {
 /// What compare found, per leaf; prints as a table.
 struct Comparison {
   struct Leaf {
-    std::string path;      // "result", "gradient blocks.0.w"
+    std::string path;      // "result", "gradient arg0.blocks.0.w"
     double max_ulp = 0;    // in units in the last place of the larger value; inf for NaN against a number
     double relative = 0;   // |a - b| / |b| by their 2-norms
   };
@@ -54,7 +54,7 @@ struct LeafView {
     for (std::size_t i = 0; i < flat.leaves.size(); ++i) {
       if (!is_float(flat.leaves[i]->dtype())) continue;
       result.push_back(flat.leaves[i]);
-      if (names) names->push_back(flat.paths[i]);
+      if (names) names->push_back("arg" + flat.paths[i]);  // the tuple's "0.w" is "arg0.w"
     }
     return result;
   }
@@ -110,7 +110,9 @@ class Compare final : public Callable<Compare<F, G>, signature_of<F>> {
 }  // namespace detail
 
 /// check_grads(f)(args...): forward and reverse derivatives of f with respect to all float leaves, in f64, against
-/// finite differences and one another; true, or an Error that says what differs.
+/// finite differences and one another; true, or an Error that says what differs. Where a custom_vjp rule takes part,
+/// which forward mode cannot use, the reverse derivatives alone are checked against finite differences. Errors too: no
+/// float among arguments or results, an order below 1, a step or tolerance that is not above 0.
 template <class F>
 auto check_grads(F&& f, CheckGradsOptions options = {},
                  std::source_location where = std::source_location::current()) {

@@ -120,6 +120,14 @@ TEST(CheckGrads, AcceptsRightDerivativesAndSeesWrongOnes) {
   EXPECT_TRUE(check_grads(f)(random::normal(random::key(0), {2, 3}), random::normal(random::key(1), {3, 5})));
   EXPECT_TRUE(check_grads([](Tensor x) { return nn::layer_norm(x, ones({4})); })(random::normal(random::key(2), {3, 4})));
   EXPECT_NE(error_text([] { check_grads([](Tensor x) { return x * stop_gradient(x); })(tensor({2.0})); }), "no error");
+  // Forward mode cannot use a custom_vjp rule; reverse mode is checked all the same.
+  const auto scaled = [](double factor) {
+    return custom_vjp([](Tensor x) { return x * x; }, [](Tensor x) { return std::pair{x * x, x}; },
+                      [factor](Tensor x, Tensor ct) { return factor * x * ct; });
+  };
+  EXPECT_TRUE(check_grads(scaled(2))(tensor({2.0, -3.0})));
+  EXPECT_TRUE(check_grads([&](Tensor x) { return sin(scaled(2)(x)); })(tensor({2.0, -3.0})));
+  EXPECT_NE(error_text([&] { check_grads(scaled(3))(tensor({2.0})); }).find("order 1, reverse mode"), std::string::npos);
 }
 
 TEST(Compare, MeasuresInUnitsInTheLastPlace) {
@@ -127,7 +135,7 @@ TEST(Compare, MeasuresInUnitsInTheLastPlace) {
   EXPECT_EQ(same.max_ulp(), 0);
   const auto off = compare([](Tensor x) { return x; }, [](Tensor x) { return x * 1.0000001192092896; })(tensor({1.0}));
   EXPECT_EQ(off.leaves[0].max_ulp, 1);
-  EXPECT_EQ(off.leaves[1].path, "gradient 0");
+  EXPECT_EQ(off.leaves[1].path, "gradient arg0");
 }
 
 TEST(Trace, PrintsLocationsScopesAndNames) {
