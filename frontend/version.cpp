@@ -19,7 +19,7 @@ std::function<void(std::string_view)> log_sink;
 std::string_view version() { return BURIN_VERSION; }
 
 void set_runtime(const Runtime& options) {
-  if (options.num_threads != 0) runtime::set_default_num_threads(options.num_threads);
+  runtime::set_default_num_threads(options.num_threads);
   runtime::set_parallel_for(options.parallel_for);
   runtime::set_allocator({options.allocate, options.release});
   const std::lock_guard lock(log_mutex);

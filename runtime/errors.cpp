@@ -15,11 +15,15 @@ void replace_all(std::string& text, std::string_view placeholder, const std::str
 }  // namespace
 
 void throw_out_of_memory(std::int64_t bytes) {
-  fail(Msg::out_of_memory, bytes, static_cast<double>(bytes) / 1048576.0);
+  try {
+    fail(Msg::out_of_memory, bytes, static_cast<double>(bytes) / 1048576.0);
+  } catch (const Error& error) {
+    throw OutOfMemory(error.what(), bytes);
+  }
 }
 
-void throw_bad_thread_count(std::string_view source, std::string_view found) {
-  fail(Msg::thread_count, source, max_threads, found);
+void throw_bad_thread_count(std::string_view source, int least, std::string_view found) {
+  fail(Msg::thread_count, source, least, max_threads, found);
 }
 
 void throw_wrong_count(const char* kind, std::size_t expected, std::size_t found) {

@@ -157,7 +157,7 @@ struct Executable::Impl {
 
   int resolve_threads(int num_threads) const {
     if (num_threads < 0 || num_threads > max_threads)
-      throw_bad_thread_count("num_threads", std::to_string(num_threads));
+      throw_bad_thread_count("num_threads", 0, std::to_string(num_threads));
     return num_threads > 0 ? num_threads : default_num_threads();
   }
 

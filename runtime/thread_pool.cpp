@@ -244,14 +244,14 @@ int default_num_threads() {
     const char* end = text + std::strlen(text);
     const auto [stop, error] = std::from_chars(text, end, n);
     if (error != std::errc() || stop != end || n < 1 || n > max_threads)
-      throw_bad_thread_count("BURIN_NUM_THREADS", text);
+      throw_bad_thread_count("BURIN_NUM_THREADS", 1, text);
     return n;
   }();
   return from_environment;
 }
 
 void set_default_num_threads(int n) {
-  if (n < 0 || n > max_threads) throw_bad_thread_count("num_threads", std::to_string(n));
+  if (n < 0 || n > max_threads) throw_bad_thread_count("num_threads", 0, std::to_string(n));
   chosen_num_threads.store(n, std::memory_order_relaxed);
 }
 

@@ -283,7 +283,7 @@ TEST(Executable, RefusesWrongPointers) {
   EXPECT_EQ(message({nullptr}, {values.data()}), "run: pointer 0 of the inputs is null, expected 12 bytes");
   EXPECT_EQ(message({values.data()}, {nullptr}), "run: pointer 0 of the outputs is null, expected 12 bytes");
   EXPECT_EQ(message({values.data()}, {values.data()}, {.num_threads = -1}),
-            "num_threads: expected a number of threads from 1 to 512, found '-1'");
+            "num_threads: expected a number of threads from 0 to 512, found '-1'");
 }
 
 TEST(Executable, RunsInlineInsideATask) {

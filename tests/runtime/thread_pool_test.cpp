@@ -196,7 +196,7 @@ TEST(ThreadCount, CanBeChosenAndGivenBack) {
       FAIL();
     } catch (const Error& error) {
       EXPECT_EQ(std::string(error.what()),
-                "num_threads: expected a number of threads from 1 to 512, found '" + std::to_string(n) + "'");
+                "num_threads: expected a number of threads from 0 to 512, found '" + std::to_string(n) + "'");
     }
   }
 }
