@@ -196,13 +196,14 @@ class Machine final : public CompiledFunction {
 };
 #endif
 
-void check_budget(const CompiledFunction& compiled, std::int64_t budget) {
+void check_budget(const CompiledFunction& compiled, const CompileOptions& options) {
+  const std::int64_t budget = options.memory_budget;
   if (budget < 0 || !compiled.has_program()) return;
   const CallMemory memory = compiled.memory();
   if (memory.total() <= budget) return;
   const std::vector<ir::PlannedValue>& plan = compiled.program().plan;
   const auto largest = std::max_element(plan.begin(), plan.end(), [](const auto& a, const auto& b) { return a.type.bytes() < b.type.bytes(); });
-  fail(Msg::over_budget, memory.total(), budget, memory.arena, memory.scratch, memory.results,
+  fail_at(options.place, Msg::over_budget, memory.total(), budget, memory.arena, memory.scratch, memory.results,
        largest == plan.end() ? "" : fmt::format("; the largest value is {} of {}", to_string(largest->type), largest->name));
 }
 
@@ -298,6 +299,7 @@ Hash128 compile_key(const ir::Function& f, const CompileOptions& options) {
                          (f.kind(op) == ir::Op::scatter && f.attrs<ir::Op::scatter>(op).mode == ir::IndexMode::error);
     if (reports) hasher.add(to_string(f.location(op)));
   });
+  hasher.add(options.donated.size());
   for (bool donated : options.donated) hasher.add(donated);
   hasher.add(options.num_threads);
   hasher.add(options.memory_budget);
@@ -316,7 +318,7 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
     const auto dump = Dump::start(f);
     auto compiled = build(std::move(f), options, dump.get());
     if (dump) dump->finish(*compiled);
-    check_budget(*compiled, options.memory_budget);
+    check_budget(*compiled, options);
     ++num_compiles;
     if (environment_flag("BURIN_LOG_COMPILES")) {
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
@@ -328,7 +330,7 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
   });
 }
 
-std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs, const std::source_location& where) {
+std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs, const std::source_location& where) try {
   std::vector<const void*> in;
   for (const Tensor& t : inputs) {
     const Node& node = used_node(t, where);
@@ -350,6 +352,8 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
   }
   compiled->run(in, out);
   return results;
+} catch (const runtime::OutOfMemory& error) {
+  fail_memory(error, where);
 }
 
 CompileStatistics compile_statistics() { return {num_compiles.load()}; }

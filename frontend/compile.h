@@ -36,6 +36,7 @@ struct CompileOptions {
   bool excess_precision = true;
   std::string max_isa;
   std::string label;  // for BURIN_LOG_COMPILES: "step (main.cpp:12)"
+  std::string place;  // of the call, for errors
 };
 
 /// What executes a program. BURIN_BACKEND chooses: `machine` code (the default with LLVM), the kernel `interpreter`, or the

@@ -16,7 +16,7 @@ namespace burin {
 namespace detail {
 std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
                                  const std::vector<bool>& donated, const std::vector<Tensor>& captures,
-                                 const std::source_location& where, const std::source_location& jitted_at) {
+                                 const std::source_location& where, const std::source_location& jitted_at) try {
   std::vector<const void*> inputs;
   const auto add_input = [&](const Tensor& t) {
     const Node& node = used_node(t, where);
@@ -61,6 +61,8 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
     node.note = place_text(jitted_at);
   }
   return results;
+} catch (const runtime::OutOfMemory& error) {
+  fail_memory(error, where);
 }
 
 }  // namespace detail

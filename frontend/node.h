@@ -10,6 +10,7 @@
 #include "ir/function.h"
 #include "ir/literal.h"
 #include "runtime/buffer.h"
+#include "runtime/errors.h"
 
 namespace burin::detail {
 
@@ -54,6 +55,12 @@ struct Access {
 Tensor make_concrete(const ir::Type& type, std::shared_ptr<runtime::Buffer> buffer, bool weak = false);
 /// A concrete copy of a literal.
 Tensor make_concrete(const ir::Literal& literal, bool weak = false);
+/// The same in a buffer that was allocated for it.
+Tensor make_concrete(const ir::Literal& literal, std::shared_ptr<runtime::Buffer> buffer, bool weak = false);
+/// Memory for what `op` makes, or an error that names op, type and place.
+std::shared_ptr<runtime::Buffer> allocate_for(const char* op, const ir::Type& type, const std::source_location& where);
+/// The error with the place added to it.
+[[noreturn]] void fail_memory(const runtime::OutOfMemory& error, const std::source_location& where);
 /// The elements of a concrete tensor (number included).
 ir::Literal to_literal(const Tensor& t, const std::source_location& where);
 /// The number as a literal of `dtype`; an error when an integer does not fit.

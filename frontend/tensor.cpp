@@ -66,8 +66,24 @@ Tensor make_concrete(const ir::Type& type, std::shared_ptr<runtime::Buffer> buff
   return Access::make(std::move(node));
 }
 
+void fail_memory(const runtime::OutOfMemory& error, const std::source_location& where) {
+  fail_at(where_text(where), Msg::out_of_memory, error.bytes, static_cast<double>(error.bytes) / 1048576.0);
+}
+
+std::shared_ptr<runtime::Buffer> allocate_for(const char* op, const ir::Type& type, const std::source_location& where) {
+  try {
+    return runtime::Buffer::allocate(type.bytes());
+  } catch (const runtime::OutOfMemory& error) {
+    fail_at(where_text(where), Msg::maker_memory, op, to_string(type), error.bytes, static_cast<double>(error.bytes) / 1048576.0);
+  }
+}
+
 Tensor make_concrete(const ir::Literal& literal, bool weak) {
   auto buffer = runtime::Buffer::allocate(literal.type().bytes());  // before the copy, as it says what does not fit
+  return make_concrete(literal, std::move(buffer), weak);
+}
+
+Tensor make_concrete(const ir::Literal& literal, std::shared_ptr<runtime::Buffer> buffer, bool weak) {
   ir::Literal full = literal;
   full.expand();
   if (!full.raw().empty()) std::memcpy(buffer->data(), full.raw().data(), full.raw().size());
@@ -96,7 +112,8 @@ Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, 
     fail_at(where_text(where), Msg::tensor_element_count, counted(count, "element"), to_string(shape), shape.size());
   const ir::Type type{from, shape};
   const ir::Literal given(type, {static_cast<const std::byte*>(data), static_cast<std::size_t>(type.bytes())});
-  if (from == dtype) return make_concrete(given);
+  auto buffer = allocate_for("tensor", ir::Type{dtype, shape}, where);
+  if (from == dtype) return make_concrete(given, std::move(buffer));
   ir::Literal result(ir::Type{dtype, shape});
   for (std::int64_t i = 0; i < shape.size(); ++i) {
     if (is_float(from)) result.set(i, given.at(i));
@@ -107,7 +124,7 @@ Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, 
         fail_at(where_text(where), Msg::number_does_not_fit, given.int_at(i), name(dtype));
     }
   }
-  return make_concrete(result);
+  return make_concrete(result, std::move(buffer));
 }
 
 }  // namespace detail

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <burin/ops.h>
 
@@ -20,11 +22,16 @@ namespace {
 
 Ints extents(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 
+bool fits(std::int64_t value, DType dtype) {
+  if (is_unsigned_int(dtype) && value < 0) return false;
+  return ir::Literal::scalar_int(dtype, value).int_at(0) == value;
+}
+
 // Un-jitted makers write their elements at once: there is nothing to compile.
 Tensor filled(const char* op, const IntList& dims, const ir::Literal& element, const std::source_location& where) {
   OpScope scope(where);
   const ir::Literal all = ir::Literal::splat(detail::checked_shape(op, dims, element.dtype(), where), element);
-  return scope.unjitted() ? detail::make_concrete(all) : constant(all);
+  return scope.unjitted() ? detail::make_concrete(all, detail::allocate_for(op, all.type(), where)) : constant(all);
 }
 
 }  // namespace
@@ -69,32 +76,46 @@ Tensor arange(std::int64_t stop, DType dtype, std::source_location where) { retu
 Tensor arange(std::int64_t start, std::int64_t stop, std::int64_t step, DType dtype, std::source_location where) {
   OpScope scope(where);
   if (step == 0) fail_at(detail::where_text(where), Msg::arange_step);
-  const std::int64_t span = step > 0 ? stop - start : start - stop, width = step > 0 ? step : -step;
-  const std::int64_t n = span <= 0 ? 0 : (span + width - 1) / width;
+  // Wider than the numbers, whose differences need not fit 64 bits.
+  __extension__ using Wide = __int128;
+  const Wide span = step > 0 ? Wide{stop} - start : Wide{start} - stop, width = step > 0 ? Wide{step} : -Wide{step};
+  const Wide elements = span <= 0 ? 0 : (span + width - 1) / width;
+  const auto n = static_cast<std::int64_t>(std::min<Wide>(elements, std::numeric_limits<std::int64_t>::max()));
   const Shape shape = detail::checked_shape("arange", n, dtype, where);
+  if (is_int(dtype) && n > 0)
+    for (const std::int64_t end : {start, static_cast<std::int64_t>(start + (elements - 1) * step)})
+      if (!fits(end, dtype)) fail_at(detail::where_text(where), Msg::number_does_not_fit, end, name(dtype));
   if (scope.unjitted()) {
+    auto buffer = detail::allocate_for("arange", ir::Type{dtype, shape}, where);
     ir::Literal all(ir::Type{dtype, shape});
     for (std::int64_t i = 0; i < n; ++i) {
       if (is_float(dtype)) all.set(i, static_cast<double>(start + i * step));
       else all.set_int(i, start + i * step);
     }
-    return detail::make_concrete(all);
+    return detail::make_concrete(all, std::move(buffer));
   }
   Tensor index = emit<Op::iota>({}, {.dtype = dtype, .shape = {n}, .axis = 0});
-  if (step != 1) index = emit(Op::mul, {index, constant(ir::Type{dtype, shape}, static_cast<double>(step))});
-  if (start != 0) index = emit(Op::add, {index, constant(ir::Type{dtype, shape}, static_cast<double>(start))});
+  // Integers of 64 bits are not all doubles.
+  const auto same = [&](std::int64_t value) {
+    if (is_float(dtype)) return constant(ir::Type{dtype, shape}, static_cast<double>(value));
+    return constant(ir::Literal::splat(shape, ir::Literal::scalar_int(dtype, value)));
+  };
+  if (step != 1) index = emit(Op::mul, {index, same(step)});
+  if (start != 0) index = emit(Op::add, {index, same(start)});
   return index;
 }
 
 Tensor linspace(double start, double stop, std::int64_t n, DType dtype, std::source_location where) {
   OpScope scope(where);
   if (n < 0) fail_at(detail::where_text(where), Msg::negative_count, "linspace", "elements", n);
-  ir::Literal all(ir::Type{dtype, detail::checked_shape("linspace", n, dtype, where)});
+  const ir::Type type{dtype, detail::checked_shape("linspace", n, dtype, where)};
+  auto buffer = scope.unjitted() ? detail::allocate_for("linspace", type, where) : nullptr;
+  ir::Literal all(type);
   for (std::int64_t i = 0; i < n; ++i) {
     const double share = n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0;
     all.set(i, i + 1 == n && n > 1 ? stop : start + share * (stop - start));
   }
-  return scope.unjitted() ? detail::make_concrete(all) : constant(all);
+  return scope.unjitted() ? detail::make_concrete(all, std::move(buffer)) : constant(all);
 }
 
 Tensor eye(std::int64_t n, DType dtype, std::source_location where) {

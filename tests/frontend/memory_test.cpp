@@ -90,6 +90,7 @@ TEST_P(Memory, OverTheBudgetIsAnError) {
   const std::int64_t needed = f(-1).lower(a, b).compile().peak_bytes();
   EXPECT_EQ(float(f(needed)(a, b)), float(f(-1)(a, b)));
   const std::string message = error_text([&] { (void)f(needed - 1)(a, b); });
+  EXPECT_TRUE(message.ends_with(" (memory_test.cpp:" + std::to_string(__LINE__ - 1) + ")")) << message;
   EXPECT_TRUE(message.starts_with("jit: memory_budget: a call holds " + std::to_string(needed) + " bytes besides its arguments, " +
                                   std::to_string(needed - 1) + " are allowed (arena "))
       << message;
