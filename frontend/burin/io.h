@@ -20,7 +20,8 @@ namespace io {
 
 /// Every leaf by its path, as .safetensors (a tree that is one Tensor: "tensor"), with `metadata` in the header.
 /// Throws, naming path and reason, when the file cannot be written, a leaf has no value, or two leaves have the same
-/// path; what stood there before then stays.
+/// path; what stood there before then stays. A link stays and
+/// leads to the new file; a file that is replaced keeps its permissions. Errors of this header name the caller's line.
 template <class T>
 void save(const std::string& path, const T& tree, const std::map<std::string, std::string>& metadata = {},
           std::source_location where = std::source_location::current()) {
@@ -43,7 +44,8 @@ T load(const std::string& path, const T& like, std::source_location where = std:
 }
 /// All tensors of a file by name, with the file's dtypes (the 13 of Burin; another is an error) and shapes of at most 8
 /// axes.
-std::map<std::string, Tensor> load_safetensors(const std::string& path);
+std::map<std::string, Tensor> load_safetensors(const std::string& path,
+                                               std::source_location where = std::source_location::current());
 
 }  // namespace io
 }  // namespace burin

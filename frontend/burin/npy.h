@@ -13,6 +13,6 @@ void save_npy(const std::string& path, const Tensor& tensor,
 /// Numbers and bools in either byte order, row- or column-major, of format versions 1 to 3, with the file's dtype and
 /// shape of at most 8 axes. Throws, naming path, expected and found, for a file that is missing, cut off, too long or
 /// malformed, and for elements that Burin has not (strings, objects, records, complex numbers).
-Tensor load_npy(const std::string& path);
+Tensor load_npy(const std::string& path, std::source_location where = std::source_location::current());
 
 }  // namespace burin::io

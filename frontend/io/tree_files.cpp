@@ -110,7 +110,8 @@ void load_safetensors(const std::string& path, const std::vector<std::string>& n
 
 namespace io {
 
-std::map<std::string, Tensor> load_safetensors(const std::string& path) {
+std::map<std::string, Tensor> load_safetensors(const std::string& path, std::source_location where) {
+  library_function in("load_safetensors", where);
   std::map<std::string, Tensor> result;
   for (const auto& [name, host] : read_safetensors(path).tensors) result.emplace(name, from_host(path, host));
   return result;
@@ -120,7 +121,10 @@ void save_npy(const std::string& path, const Tensor& tensor, std::source_locatio
   library_function in("save_npy", where);
   write_npy(path, to_host(tensor));
 }
-Tensor load_npy(const std::string& path) { return from_host(path, read_npy(path)); }
+Tensor load_npy(const std::string& path, std::source_location where) {
+  library_function in("load_npy", where);
+  return from_host(path, read_npy(path));
+}
 
 }  // namespace io
 }  // namespace burin

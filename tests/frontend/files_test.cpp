@@ -10,8 +10,14 @@
 namespace burin {
 namespace {
 
-using test::error_text;
 using test::expect_values;
+
+// Without the place at its end.
+template <class F>
+std::string error_text(F&& f) {
+  const std::string text = test::error_text(std::forward<F>(f));
+  return text.substr(0, text.rfind(" (files_test.cpp:"));
+}
 
 struct Params {
   Tensor w;
@@ -76,6 +82,46 @@ TEST_F(Files, NpyRoundTrips) {
   }
   EXPECT_EQ(error_text([&] { (void)io::load_npy(path("none.npy")); }),
             "cannot read " + path("none.npy") + ": No such file or directory");
+}
+
+TEST_F(Files, ErrorsNameTheCallersLine) {
+  const auto ends = [](const std::string& text, int line, const std::string& function) {
+    return text.ends_with(" (files_test.cpp:" + std::to_string(line) + ", in " + function + ")");
+  };
+  const std::string none = path("none");
+  const std::string loading = test::error_text([&] { (void)io::load(none, ones({2})); });
+  EXPECT_TRUE(ends(loading, __LINE__ - 1, "load")) << loading;
+  const std::string all = test::error_text([&] { (void)io::load_safetensors(none); });
+  EXPECT_TRUE(ends(all, __LINE__ - 1, "load_safetensors")) << all;
+  const std::string npy = test::error_text([&] { (void)io::load_npy(none); });
+  EXPECT_TRUE(ends(npy, __LINE__ - 1, "load_npy")) << npy;
+  const std::string saving = test::error_text([&] { io::save(none + "/x", ones({2})); });
+  EXPECT_TRUE(ends(saving, __LINE__ - 1, "save")) << saving;
+}
+
+TEST_F(Files, NamesThatNameNoFile) {
+  const std::string nul = path("a") + std::string("\0b", 2);
+  EXPECT_EQ(error_text([&] { (void)io::load_npy(""); }), "cannot read a file: the name of the file is empty");
+  EXPECT_EQ(error_text([&] { io::save("", ones({2})); }), "cannot write a file: the name of the file is empty");
+  EXPECT_EQ(error_text([&] { io::save(nul, ones({2})); }), "cannot write " + path("a") + ": the name of the file holds a NUL byte");
+  EXPECT_EQ(error_text([&] { (void)io::load_npy(nul); }), "cannot read " + path("a") + ": the name of the file holds a NUL byte");
+  EXPECT_FALSE(std::filesystem::exists(path("a")));
+}
+
+TEST_F(Files, PermissionsAndLinksStay) {
+  namespace fs = std::filesystem;
+  const std::string file = path("secret.npy"), link = path("link.npy"), nowhere = path("nowhere.npy");
+  io::save_npy(file, zeros({2}));
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink("secret.npy", link);
+  io::save_npy(link, ones({2}));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(fs::status(file).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  expect_values(io::load_npy(file), {1, 1});
+  fs::create_symlink("new.npy", nowhere);
+  io::save_npy(nowhere, ones({3}));
+  EXPECT_TRUE(fs::is_symlink(nowhere));
+  expect_values(io::load_npy(path("new.npy")), {1, 1, 1});
 }
 
 TEST(Xtensor, RoundTrips) {
