@@ -100,7 +100,7 @@ void check_options(const JitOptions& options, const std::source_location& where)
   if (!options.max_isa.empty() && !ir::isa_from_name(options.max_isa, &isa))
     fail_at(where_text(where), Msg::unknown_isa, "jit: max_isa", options.max_isa, ir::known_isas());
   if (options.num_threads < 0 || options.num_threads > runtime::max_threads)
-    fail_at(where_text(where), Msg::thread_count, "jit: num_threads", runtime::max_threads, options.num_threads);
+    fail_at(where_text(where), Msg::thread_count, "jit: num_threads", 0, runtime::max_threads, options.num_threads);
   if (options.memory_budget < -1) fail_at(where_text(where), Msg::memory_budget, options.memory_budget);
 }
 
@@ -140,8 +140,10 @@ class KeyVisitor final : public TreeVisitor {
     hasher.add(value.kind);
     hasher.add(value.bits);
     hasher.add(value.text);
-    if (value.shape)
+    if (value.shape) {
+      hasher.add(value.shape->rank());
       for (std::int64_t extent : *value.shape) hasher.add(extent);
+    }
   }
   void length(std::size_t n) override { hasher.add(n); }
 };
@@ -202,11 +204,13 @@ struct JitCall::State {
     result.excess_precision = o.excess_precision;
     result.max_isa = o.max_isa;
     result.label = core.label();
+    result.place = where_text(where);
     return result;
   }
   [[noreturn]] void fail_donated(const Node& node, const std::string& leaf) const {
     fail_at(where_text(where), Msg::argument_donated, leaf, to_string(node.type), node.note);
   }
+  void take_parts();  // of the argument that was bound last
   void explain() const;
   void check_captures(const ir::Function& f) const;
 };
@@ -255,6 +259,14 @@ void JitCall::State::Collect::leaf(Tensor& tensor) {
   tensor = Tensor();
 }
 
+void JitCall::State::take_parts() {
+  if (!bind.state) return;
+  const std::string name = "arg" + std::to_string(bind.argument);
+  for (const auto& part : bind.entries)
+    fresh->parts.push_back({part.path.empty() ? name : name + "." + part.path, part.what});
+  bind.entries.clear();
+}
+
 void JitCall::State::explain() const {
   const auto before = core.latest();
   if (!before || !environment_flag("BURIN_EXPLAIN_RECOMPILES")) return;
@@ -262,10 +274,12 @@ void JitCall::State::explain() const {
   const auto& b = fresh->parts;
   std::size_t i = 0;
   while (i < a.size() && i < b.size() && a[i].path == b[i].path && a[i].what == b[i].what) ++i;
+  const std::string place = i < b.size() ? b[i].path : i < a.size() ? a[i].path : "the arguments";
   const auto text = [&](const std::vector<PathFlattening::Entry>& parts) {
-    return i < parts.size() ? parts[i].path + " " + parts[i].what : std::string("nothing");
+    if (i >= parts.size()) return std::string("nothing");
+    return parts[i].path == place ? parts[i].what : parts[i].path + ": " + parts[i].what;
   };
-  log_line(fmt::format("burin: {} compiles again: {}, before {}", core.label(), text(b), text(a)));
+  log_line(fmt::format("burin: {} compiles again: {}: {}, before {}", core.label(), place, text(b), text(a)));
 }
 
 void JitCall::State::check_captures(const ir::Function& f) const {
@@ -328,12 +342,10 @@ void JitCall::begin_trace(std::span<const bool> is_static_argument) {
 
 TreeVisitor& JitCall::bind(std::size_t argument) {
   State& s = *state_;
-  if (s.bind.state)
-    for (auto& part : s.bind.entries) s.fresh->parts.push_back(std::move(part));
+  s.take_parts();
   s.bind = State::Bind{};
   s.bind.state = &s;
   s.bind.argument = argument;
-  s.bind.entries.push_back({"argument " + std::to_string(argument), ""});
   return s.bind;
 }
 
@@ -344,7 +356,7 @@ TreeVisitor& JitCall::result() {
 
 void JitCall::end_trace(std::shared_ptr<const void> result_like) {
   State& s = *state_;
-  for (auto& part : s.bind.entries) s.fresh->parts.push_back(std::move(part));
+  s.take_parts();
   ir::Function f = s.trace->finish(std::move(s.values));
   s.fresh->captures = s.trace->captures();
   s.donated.resize(f.args().size(), false);

@@ -51,8 +51,10 @@ void Flattening::fixed(const Static& value) {
   hasher.add(value.kind);
   hasher.add(value.bits);
   hasher.add(value.text);
-  if (value.shape)
+  if (value.shape) {
+    hasher.add(value.shape->rank());
     for (std::int64_t extent : *value.shape) hasher.add(extent);
+  }
   structure = hasher.finish().low;
 }
 

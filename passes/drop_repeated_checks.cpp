@@ -28,6 +28,7 @@ std::vector<Origin> origins(const Function& f, std::span<const Origin> args) {
   f.for_each_op([&](OpId op) {
     Hasher hasher;
     hasher.add(f.kind(op));
+    hasher.add(f.operands(op).size());
     for (ValueId operand : f.operands(op)) {
       hasher.add(all[operand.index].value.low);
       hasher.add(all[operand.index].value.high);

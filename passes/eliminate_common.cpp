@@ -17,6 +17,7 @@ Function eliminate_common(const Function& f) {
     if (mergeable) {
       Hasher hasher;
       hasher.add(f.kind(op));
+      hasher.add(f.operands(op).size());
       for (ValueId operand : rewriter.operands(op)) hasher.add(operand.index);
       for (const AttrValue& value : f.attributes(op)) hash_attribute(hasher, value);
       key = hasher.finish();

@@ -119,7 +119,7 @@ inline constexpr bool is_map = false;
 template <class T, class C, class A>
 inline constexpr bool is_map<std::map<std::string, T, C, A>> = true;
 template <class T>
-inline constexpr bool is_static = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+inline constexpr bool is_static = (std::is_arithmetic_v<T> && sizeof(T) <= 8) || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
                                   std::is_same_v<T, Shape>;
 template <class T>
 inline constexpr bool is_tree =

@@ -1,5 +1,6 @@
 #include <burin/optim.h>
 
+#include "runtime/thread_pool.h"
 #include "tests/frontend/each_backend.h"
 #include "tests/frontend/expect.h"
 
@@ -120,7 +121,7 @@ TEST(Jit, ExplainsRecompilesAndLogsThem) {
   unsetenv("BURIN_EXPLAIN_RECOMPILES");
   unsetenv("BURIN_LOG_COMPILES");
   ASSERT_EQ(log.lines.size(), 2u);
-  EXPECT_NE(log.lines[0].find("compiles again: b f32[1], before b f32[2]"), std::string::npos) << log.lines[0];
+  EXPECT_NE(log.lines[0].find("compiles again: arg0.b: f32[1], before f32[2]"), std::string::npos) << log.lines[0];
   EXPECT_NE(log.lines[1].find("burin: compiled jit (jit_test.cpp:" + std::to_string(line) + "): "), std::string::npos) << log.lines[1];
 }
 
@@ -284,7 +285,7 @@ TEST_P(Backends, DumpsItsStages) {
   EXPECT_EQ(found, names);
   EXPECT_EQ(files["timings.txt"].find(" ms  codegen\n") != std::string::npos, is("machine")) << files["timings.txt"];
   const auto holds = [&](const std::string& name, const std::string& text) { return files[name].find(text) != std::string::npos; };
-  EXPECT_TRUE(holds("00_trace.ir", "jit_test.cpp:265"));
+  EXPECT_TRUE(holds("00_trace.ir", "jit_test.cpp:266"));
   if (is("evaluator")) return;
   EXPECT_EQ(files["03_widen_half.ir"], "(unchanged)\n");  // there are no half types
   EXPECT_TRUE(holds("08_fuse.ir", "= fusion "));
@@ -310,6 +311,42 @@ TEST_P(Backends, ErrorsOfEqualProgramsNameTheirOwnLines) {
   const Tensor v = ones({3}), bad = tensor({5});
   EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
   EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
+}
+
+struct TwoShapes {
+  Shape a, b;
+  BURIN_TREE(a, b)
+};
+
+TEST(SetRuntime, GivesTheNumberOfThreadsBack) {
+  const int before = runtime::default_num_threads();
+  set_runtime({.num_threads = before + 1});
+  EXPECT_EQ(runtime::default_num_threads(), before + 1);
+  set_runtime({});
+  EXPECT_EQ(runtime::default_num_threads(), before);
+}
+
+TEST(Jit, ExplainsRecompilesByArgument) {
+  const auto f = jit([](Tensor x, int n, std::vector<Tensor> all) { return x * n + all[0].sum(); });
+  (void)f(ones({3, 3}), 1, {ones({1})});
+  Log log;
+  setenv("BURIN_EXPLAIN_RECOMPILES", "1", 1);
+  (void)f(ones({4, 4}), 1, {ones({1})});
+  (void)f(ones({4, 4}), 2, {ones({1})});
+  (void)f(ones({4, 4}), 2, {ones({1}), ones({1})});
+  unsetenv("BURIN_EXPLAIN_RECOMPILES");
+  ASSERT_EQ(log.lines.size(), 3u);
+  EXPECT_TRUE(log.lines[0].ends_with("compiles again: arg0: f32[4,4], before f32[3,3]")) << log.lines[0];
+  EXPECT_TRUE(log.lines[1].ends_with("compiles again: arg1: 2, before 1")) << log.lines[1];
+  EXPECT_TRUE(log.lines[2].ends_with("compiles again: arg2: 2 elements, before 1 element")) << log.lines[2];
+}
+
+TEST(Jit, StaticShapesInARowAreTold) {
+  const auto f = jit([](TwoShapes c, Tensor x) { return x + static_cast<double>(c.a.rank() * 10 + c.b.rank()); });
+  EXPECT_EQ(double(f({Shape{5, 7, 0, 0, 6}, Shape{}}, 0.0)), 50);
+  EXPECT_EQ(double(f({Shape{5}, Shape{6, 7, 0, 0}}, 0.0)), 14);
+  const std::pair split{Shape{5, 7, 0, 0, 6}, Shape{}}, other{Shape{5}, Shape{6, 7, 0, 0}};
+  EXPECT_THROW(tree::map([](Tensor x, Tensor) { return x; }, std::pair{split, Tensor(1)}, std::pair{other, Tensor(1)}), Error);
 }
 
 INSTANTIATE_TEST_SUITE_P(Jit, Backends, test::every_backend(), test::backend_name);
