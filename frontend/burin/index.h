@@ -1,5 +1,8 @@
 // Indexing: what may stand in the brackets of x[...] and x.at(...).
 #pragma once
+#if __cplusplus < 202002L
+#error "Burin needs C++20: compile with -std=c++20 or later"
+#endif
 #include <optional>
 #include <vector>
 
@@ -65,6 +68,8 @@ class At {
   Tensor set(const Operand& value, Mode mode = Mode::error) const;
   /// x with `value` added to the part; repeated indices add up.
   Tensor add(const Operand& value, Mode mode = Mode::error) const;
+  /// The part times `value`, or the larger or smaller of both; repeated indices combine. Differentiable where the part is
+  /// one of integers and slices of step 1; with index tensors or steps, differentiating it is an error.
   Tensor multiply(const Operand& value, Mode mode = Mode::error) const;
   Tensor max(const Operand& value, Mode mode = Mode::error) const;
   Tensor min(const Operand& value, Mode mode = Mode::error) const;

@@ -170,9 +170,11 @@ class Jit<R(A...)> {
   static_assert(!std::is_void_v<R>,
                 "burin: the function returns nothing: return what it computes, a Tensor or a tree of them");
   static_assert((detail::is_tree<A> && ...),
-                "burin: jit: a parameter is no tree: put BURIN_TREE(all, data, members) into the struct");
+                "burin: jit: a parameter is no tree: trees are Tensors, numbers, enums, std::string, DType and Shape, then vector, "
+                "array, map<std::string, T>, pair, tuple and optional of trees, and structs with BURIN_TREE(all, data, members)");
   static_assert(detail::is_tree<R> || std::is_void_v<R>,
-                "burin: jit: the result is no tree: put BURIN_TREE(all, data, members) into the struct");
+                "burin: jit: the result is no tree: trees are Tensors, numbers, enums, std::string, DType and Shape, then vector, "
+                "array, map<std::string, T>, pair, tuple and optional of trees, and structs with BURIN_TREE(all, data, members)");
 
  public:
   using Signature = R(A...);

@@ -1,5 +1,5 @@
-// expect g++: a parameter is no tree: put BURIN_TREE\(all, data, members\) into the struct
-// expect clang: a parameter is no tree: put BURIN_TREE\(all, data, members\) into the struct
+// expect g++: a parameter is no tree: trees are Tensors, numbers, .* and structs with BURIN_TREE\(all, data, members\)
+// expect clang: a parameter is no tree: trees are Tensors, numbers, .* and structs with BURIN_TREE\(all, data, members\)
 #include <burin/burin.h>
 struct Params {
   burin::Tensor w;

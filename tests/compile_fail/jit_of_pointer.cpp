@@ -1,0 +1,4 @@
+// expect g++: a parameter is no tree: trees are Tensors, numbers, enums, std::string, .* map<std::string, T>
+// expect clang: a parameter is no tree: trees are Tensors, numbers, enums, std::string, .* map<std::string, T>
+#include <burin/burin.h>
+auto f = burin::jit([](const char* name, burin::Tensor x) { return name[0] == 'x' ? x : -x; });
