@@ -186,6 +186,8 @@ TEST(Printing, LooksLikeNumPy) {
   EXPECT_EQ(to_string(Tensor(2.5)), "2.5");
   EXPECT_EQ(to_string(tensor({burin::nan, inf})), "[nan inf]");
   EXPECT_EQ(to_string(zeros({0})), "[]");
+  EXPECT_EQ(to_string(zeros({3, 0})), "[]");
+  EXPECT_EQ(to_string(zeros({9'000'000'000'000'000'000, 0})), "[]");
   EXPECT_EQ(to_string(arange(2000)), "[   0    1    2 ... 1997 1998 1999]");
   EXPECT_EQ(to_string(zeros({2, 1, 2})), "[[[0. 0.]]\n\n [[0. 0.]]]");
 }
