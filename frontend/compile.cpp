@@ -16,6 +16,7 @@
 #include "frontend/profile.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/cache.h"
 #include "runtime/executable.h"
@@ -55,6 +56,7 @@ void store(std::vector<ir::Literal> results, std::span<void* const> outputs) {
 class Evaluated final : public CompiledFunction {
  public:
   Evaluated(ir::Function f, CompileOptions options) : CompiledFunction(std::move(f), std::move(options)) {
+    passes::check_opened_size(traced_);  // each call is evaluated anew
     aliases_.assign(traced_.results().size(), -1);
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
@@ -94,6 +96,7 @@ std::vector<const ir::Kernel*> kernels_of(const ir::Program& program) {
 }
 
 runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codegen::Module> module) {
+  BURIN_CHECK(program.planned, "a program is compiled before its memory is planned");
   runtime::StepTable table;
   for (const ir::Step& step : program.steps) {
     const ir::Kernel& kernel = program.kernels[step.kernel];

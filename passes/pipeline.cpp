@@ -122,16 +122,18 @@ Function run_function_passes(const Function& f, const Options& options) {
 Program run_lowering(const Function& fused, const Target& target, const Options& options) {
   check_names(options);
   Program program;
+  std::string passes;  // up to this one
   for (const PassInfo& pass : lowering_passes()) {
     if (disabled(options, pass.name)) continue;
-    const CrashNote note(pass.name, fused, pass.name == "lower" ? "lower" : pass.name == "schedule" ? "lower,schedule" : "lower,schedule,plan_memory");
+    passes += (passes.empty() ? "" : ",") + std::string(pass.name);
+    const CrashNote note(pass.name, fused, passes);
     const Timer timer;
     if (pass.name == "lower") program = lower_program(fused, target, options.donated);
     if (pass.name == "schedule") schedule(program);
     if (pass.name == "plan_memory") plan_memory(program);
     const double seconds = timer.seconds();
-    // Before, values have no bytes yet.
-    if (options.verify && pass.name == "plan_memory") check_valid(program, pass.name.data());
+    const bool last = pass.name == "plan_memory" || options.stop_after == pass.name;
+    if (options.verify && last) check_valid(program, pass.name.data());
     if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
     if (options.stop_after == pass.name) break;
   }

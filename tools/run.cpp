@@ -63,7 +63,7 @@ tools::Run prepare(const tools::Unit& unit, const CommandLine& line) {
     return tools::evaluator(*unit.function);
   }
   const Target target = host_target(line.isa);
-  Program program = unit.program ? *unit.program : tools::program_of(*unit.function, target, true);
+  Program program = unit.program ? tools::planned(*unit.program) : tools::program_of(*unit.function, target, true);
   if (line.backend == "interpreter") return tools::interpreter(std::move(program));
   return tools::machine(std::move(program), target, line.threads);
 }

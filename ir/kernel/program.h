@@ -14,7 +14,8 @@ namespace burin::ir {
 
 enum class Storage : std::uint8_t { input, output, arena, constant };
 
-/// A place: byte `offset` inside input or output number `index`, inside the arena, or inside a constant.
+/// A place: byte `offset` inside input or output number `index`, inside the arena, or inside a constant. In a program that is not
+/// planned, `index` of the arena is a row of the plan, which has no bytes yet.
 struct BufferRef {
   Storage storage = Storage::arena;
   std::uint32_t index = 0;
@@ -46,6 +47,8 @@ struct Program {
   /// Output i is input aliases[i] in place (a donated argument), or -1.
   std::vector<std::int32_t> aliases;
   std::vector<Literal> constants;
+  /// False from lowering until memory is planned: values of the arena have no bytes, and the program does not run.
+  bool planned = true;
   std::int64_t arena_bytes = 0;
   std::vector<PlannedValue> plan;
 
@@ -68,11 +71,14 @@ Program parse_program(std::string_view text, std::string_view file = "<text>");
 ///       input but one that an output takes over
 ///   P5  what a step stores to shares no byte with its other arguments (an in-place argument is `inout`)
 ///   P6  what a step stores to shares no byte with the arguments of other steps of its phase
+///   P7  an output that has elements is stored to or takes over an input
+///   P8  the arena has at most max_arena_bytes, and none before memory is planned
+///   P9  rows of the plan name places that exist; before memory is planned, those of the arena themselves
 std::string verify(const Program& program);
 /// Aborts through BURIN_CHECK when an invariant is broken.
 void check_valid(const Program& program, const char* after);
 
-/// Runs every kernel with the interpreter, step by step. The same results as machine code, bit for bit, but for
+/// Runs every kernel of a planned program with the interpreter, step by step. The same results as machine code, bit for bit, but for
 /// transcendental functions (rounded once from f64 here). Throws Error for an index reported by a kernel.
 std::vector<Literal> interpret(const Program& program, std::span<const Literal> inputs);
 /// Runs one kernel over raw buffers (one pointer per parameter). Returns the message of the first reported index, or "".

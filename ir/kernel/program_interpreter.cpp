@@ -39,6 +39,7 @@ struct Places {
 }  // namespace
 
 std::vector<Literal> interpret(const Program& program, std::span<const Literal> inputs) {
+  BURIN_CHECK(program.planned, "a program is interpreted before its memory is planned");
   BURIN_CHECK(inputs.size() == program.inputs.size(), "a program is interpreted with a wrong number of inputs");
   // Copies: an input that an output takes over is written to, and its bytes belong to the caller.
   std::vector<Literal> in(inputs.begin(), inputs.end()), constants = program.constants, out;

@@ -13,7 +13,8 @@
 namespace burin::ir {
 namespace {
 
-std::string place_text(const BufferRef& ref) {
+std::string place_text(const Program& program, const BufferRef& ref) {
+  if (!program.planned && ref.storage == Storage::arena) return "value" + std::to_string(ref.index);
   static constexpr std::string_view names[] = {"in", "out", "arena", "const"};
   std::string text(names[static_cast<int>(ref.storage)]);
   if (ref.storage != Storage::arena) text += std::to_string(ref.index);
@@ -42,7 +43,8 @@ class ProgramParser {
     types("in", program_.inputs, false);
     in_.expect("->");
     types("out", program_.outputs, true);
-    if (in_.accept("arena")) program_.arena_bytes = natural("a number of bytes");
+    program_.planned = !in_.accept("unplanned");
+    if (program_.planned && in_.accept("arena")) program_.arena_bytes = natural("a number of bytes");
     in_.expect("{");
     while (!in_.accept("}")) {
       if (in_.at("step")) {
@@ -102,8 +104,8 @@ class ProgramParser {
 
   BufferRef place() {
     BufferRef ref;
-    const Token token = in_.expect(Token::word, "a place like in0, out0, const0 or arena");
-    bool known = token.text == "arena";
+    const Token token = in_.expect(Token::word, fmt::format("a place like in0, out0, const0 or {}", program_.planned ? "arena" : "value0"));
+    bool known = program_.planned && token.text == "arena";
     const auto numbered = [&](std::string_view prefix, Storage storage) {
       if (known || !token.text.starts_with(prefix)) return;
       const std::string_view digits = token.text.substr(prefix.size());
@@ -116,6 +118,7 @@ class ProgramParser {
     numbered("in", Storage::input);
     numbered("out", Storage::output);
     numbered("const", Storage::constant);
+    if (!program_.planned) numbered("value", Storage::arena);
     if (!known) in_.fail(token, Msg::kernel_unknown_name, "place", token.text);
     if (in_.accept("+")) ref.offset = natural("a number of bytes");
     return ref;
@@ -148,10 +151,12 @@ class ProgramParser {
     value.type = parse_type(in_);
     in_.expect("at");
     value.place = place();
-    in_.expect("steps");
-    value.first_step = small("the number of a step");
-    in_.expect("..");
-    value.last_step = small("the number of a step");
+    if (program_.planned) {
+      in_.expect("steps");
+      value.first_step = small("the number of a step");
+      in_.expect("..");
+      value.last_step = small("the number of a step");
+    }
     program_.plan.push_back(std::move(value));
   }
 
@@ -182,6 +187,7 @@ std::string print(const Program& program) {
     if (i < program.aliases.size() && program.aliases[i] >= 0) text += fmt::format(" = in{}", program.aliases[i]);
   }
   text += ")";
+  if (!program.planned) text += " unplanned";
   if (program.arena_bytes != 0) text += fmt::format(" arena {}", program.arena_bytes);
   text += " {\n";
   for (std::size_t i = 0; i < program.constants.size(); ++i)
@@ -190,15 +196,17 @@ std::string print(const Program& program) {
   const std::vector<std::string> names = kernel_names(program);
   for (const Step& step : program.steps) {
     text += fmt::format("  step @{}(", step.kernel < names.size() ? names[step.kernel] : "undefined");
-    for (std::size_t i = 0; i < step.args.size(); ++i) text += (i > 0 ? ", " : "") + place_text(step.args[i]);
+    for (std::size_t i = 0; i < step.args.size(); ++i) text += (i > 0 ? ", " : "") + place_text(program, step.args[i]);
     text += fmt::format(") tasks {} phase {}", step.tasks, step.phase);
     if (!step.label.empty()) text += " " + quoted_string(step.label);
     text += "\n";
     for (const Site& site : step.sites) text += "    site " + quoted_string(site.message) + "\n";
   }
-  for (const PlannedValue& value : program.plan)
-    text += fmt::format("  plan {}: {} at {} steps {}..{}\n", quoted_string(value.name), to_string(value.type),
-                        place_text(value.place), value.first_step, value.last_step);
+  for (const PlannedValue& value : program.plan) {
+    text += fmt::format("  plan {}: {} at {}", quoted_string(value.name), to_string(value.type), place_text(program, value.place));
+    if (program.planned) text += fmt::format(" steps {}..{}", value.first_step, value.last_step);
+    text += "\n";
+  }
   text += "}\n";
   for (std::size_t i = 0; i < program.kernels.size(); ++i) text += "\n" + print_kernel(program.kernels[i], names[i]);
   return text;

@@ -28,6 +28,8 @@ class ProgramVerifier {
     for (const Kernel& kernel : program_.kernels)
       if (std::string message = verify(kernel); !message.empty()) return "P1: " + message;
     check_aliases();
+    check_plan();
+    if (!program_.planned && program_.arena_bytes != 0) fail("P8", "an arena before memory is planned");
     if (program_.arena_bytes < 0 || program_.arena_bytes > Program::max_arena_bytes)
       fail("P8", fmt::format("an arena of {} bytes, at most 2^60 are possible", program_.arena_bytes));
     for (step_ = 0; step_ < program_.steps.size() && message_.empty(); ++step_) check_step(program_.steps[step_]);
@@ -70,6 +72,14 @@ class ProgramVerifier {
     }
   }
 
+  void check_plan() {
+    for (std::size_t i = 0; i < program_.plan.size() && message_.empty(); ++i) {
+      const PlannedValue& value = program_.plan[i];
+      const bool itself = program_.planned || value.place.storage != Storage::arena || value.place.index == i;
+      if (size_of_storage(value.place) < 0 || !itself) fail("P9", fmt::format("row {} of the plan, {}, has no such place", i, value.name));
+    }
+  }
+
   /// Bytes behind a place; -1 when there is no such place.
   std::int64_t size_of_storage(const BufferRef& ref) const {
     const auto of = [&](const std::vector<Type>& types) {
@@ -85,7 +95,9 @@ class ProgramVerifier {
       case Storage::arena:
         break;
     }
-    return program_.arena_bytes;
+    if (program_.planned) return program_.arena_bytes;
+    const bool is_row = ref.index < program_.plan.size() && program_.plan[ref.index].place.storage == Storage::arena && ref.offset == 0;
+    return is_row ? program_.plan[ref.index].type.bytes() : -1;
   }
 
   void check_step(const Step& step) {
@@ -156,9 +168,10 @@ class ProgramVerifier {
       }
   }
 
-  static bool overlap(const Use& a, const Use& b) {
+  bool overlap(const Use& a, const Use& b) const {
     if (a.place.storage != b.place.storage) return false;
-    if (a.place.storage != Storage::arena && a.place.index != b.place.index) return false;
+    const bool numbered = a.place.storage != Storage::arena || !program_.planned;
+    if (numbered && a.place.index != b.place.index) return false;
     if (a.place.offset >= b.end || b.place.offset >= a.end) return false;
     // Ranges meet; strided views of one buffer may still interleave: no byte has two addresses.
     std::vector<Affine> facts;

@@ -31,6 +31,7 @@ class ProgramBuilder {
     }
     for (ValueId result : f_.results()) program_.outputs.push_back(f_.type(result));
     program_.aliases.assign(f_.results().size(), -1);
+    program_.planned = false;
     for (std::uint32_t i = 0; i < f_.results().size(); ++i)
       program_.plan.push_back({name_of(f_.results()[i]), program_.outputs[i], {Storage::output, i, 0}, 0, 0});
     place_results();
@@ -290,14 +291,6 @@ Program lower_program(const Function& fused, const Target& target, const std::ve
   return ProgramBuilder(fused, target, donated).run();
 }
 
-bool is_planned(const Program& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [&](const Step& step) {
-    return std::any_of(step.args.begin(), step.args.end(), [&](const BufferRef& ref) {
-      return ref.storage == Storage::arena && (ref.index >= program.plan.size() || program.plan[ref.index].place != ref);
-    });
-  });
-}
-
 void schedule(Program& program) {
   // What the steps of the current phase have written and read so far. An output in a donated argument's memory is that
   // argument.
@@ -327,6 +320,7 @@ void schedule(Program& program) {
 }
 
 void plan_memory(Program& program) {
+  BURIN_CHECK(!program.planned, "memory is planned twice");
   struct Life {
     std::uint32_t first = 0, last = 0;
     bool used = false;
@@ -370,7 +364,6 @@ void plan_memory(Program& program) {
   std::ranges::sort(by_size, {}, [&](std::uint32_t v) { return std::pair(-size[v], v); });
   std::vector<std::int64_t> offset(program.plan.size(), 0);
   std::vector<std::uint32_t> placed;  // by offset
-  program.arena_bytes = 0;
   for (std::uint32_t v : by_size) {
     if (program.plan[v].place.storage != Storage::arena || !lives[v].used || size[v] == 0) continue;
     std::int64_t at = 0;
@@ -391,6 +384,7 @@ void plan_memory(Program& program) {
   for (Step& step : program.steps)
     for (BufferRef& ref : step.args)
       if (ref.storage == Storage::arena) ref = {Storage::arena, 0, offset[ref.index]};
+  program.planned = true;
 }
 
 }  // namespace burin::passes

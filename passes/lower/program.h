@@ -14,9 +14,7 @@ namespace burin::passes {
 ir::Program lower_program(const ir::Function& fused, const ir::Target& target, const std::vector<bool>& donated);
 /// Steps that do not read one another's results share a phase.
 void schedule(ir::Program& program);
-/// Whether some value of the arena has its offset: parsed programs do, and plan_memory does not take them.
-bool is_planned(const ir::Program& program);
-/// Gives every arena value its offset: values whose lives (in phases) do not meet may share bytes.
+/// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
 void plan_memory(ir::Program& program);
 
 }  // namespace burin::passes

@@ -345,6 +345,7 @@ TEST(lowering, values_that_no_index_can_count_are_refused) {
 
 TEST(plan_memory, an_arena_that_no_offset_can_count_is_refused) {
   Program program;
+  program.planned = false;
   Kernel kernel;
   Step step;
   const std::int64_t n = std::int64_t{1} << 48;

@@ -2,6 +2,8 @@
 
 #include "frontend/compile.h"
 #include "ir/eval/eval.h"
+#include "passes/lower/program.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 
@@ -37,7 +39,13 @@ Program program_of(const Function& f, const Target& target, bool excess_precisio
                      : burin::passes::build_program(f, target, options);
 }
 
+Program planned(Program program) {
+  if (!program.planned) burin::passes::plan_memory(program);
+  return program;
+}
+
 Run evaluator(Function f) {
+  burin::passes::check_opened_size(f);  // each call is evaluated anew
   return [f = std::move(f)](std::span<const Literal> inputs) { return evaluate(f, inputs); };
 }
 

@@ -22,6 +22,10 @@ bool is_fused(const burin::ir::Function& f);
 /// The Program of a function, traced or fused already.
 burin::ir::Program program_of(const burin::ir::Function& f, const burin::ir::Target& target, bool excess_precision);
 
+/// The Program with its memory planned.
+burin::ir::Program planned(burin::ir::Program program);
+
+/// Throws burin::Error when the calls of f, opened, come to more ops than can be lowered.
 Run evaluator(burin::ir::Function f);
 Run interpreter(burin::ir::Program program);
 /// Compiles now. `num_threads` 0: one per core. `thread_all`: also steps so cheap that waking threads does not pay.

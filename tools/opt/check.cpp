@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "passes/lower/program.h"
 #include "tools/execute/backends.h"
 #include "tools/execute/compare.h"
 #include "tools/execute/seeded_data.h"
@@ -33,24 +32,11 @@ std::string list(const std::vector<Way>& ways) {
   return before == after ? "before and after, each by " + before : "before by " + before + "; after by " + after;
 }
 
-// A program between lower and plan_memory has no bytes for its values yet.
-Program planned(Program program) {
-  const bool unplanned =
-      program.arena_bytes == 0 && std::any_of(program.plan.begin(), program.plan.end(), [](const PlannedValue& v) {
-        return v.place.storage == Storage::arena && v.type.bytes() > 0;
-      });
-  if (unplanned) {
-    burin::passes::schedule(program);
-    burin::passes::plan_memory(program);
-  }
-  return program;
-}
-
 void add_ways(const std::string& when, const tools::Unit& unit, const Target& target, bool excess_precision,
               std::vector<Way>& ways) {
   if (unit.function) ways.push_back({when, "evaluator", tools::evaluator(*unit.function)});
   const Program program =
-      unit.function ? tools::program_of(*unit.function, target, excess_precision) : planned(*unit.program);
+      unit.function ? tools::program_of(*unit.function, target, excess_precision) : tools::planned(*unit.program);
   ways.push_back({when, "interpreter", tools::interpreter(program)});
   if (tools::can_run(target)) ways.push_back({when, "machine code", tools::machine(program, target, 2, true)});
 }

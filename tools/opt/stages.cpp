@@ -49,7 +49,7 @@ void run_lowering_pass(const std::string& pass, tools::Unit& unit, const Request
   if (!unit.program) throw burin::Error(fmt::format("{} takes a program, found a function: run lower before it", pass));
   if (pass == "schedule") passes::schedule(*unit.program);
   if (pass != "plan_memory") return;
-  if (passes::is_planned(*unit.program)) throw burin::Error("plan_memory takes a program that lower has just made; this one is planned");
+  if (unit.program->planned) throw burin::Error("plan_memory takes a program that lower has just made; this one is planned");
   passes::plan_memory(*unit.program);
 }
 
@@ -62,7 +62,7 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
   bool changed = true;
   if (is_lowering(pass)) {
     run_lowering_pass(pass, unit, request);
-    if (request.verify_each && pass == "plan_memory") check_valid(*unit.program, pass.c_str());
+    if (request.verify_each) check_valid(*unit.program, pass.c_str());
   } else {
     const Function& f = function_for(unit, pass);
     Function next = passes::run_pass(pass, f, pass_options(request));
@@ -148,6 +148,8 @@ std::string text_of(const tools::Unit& unit, const Request& request) {
     if (request.observer) request.observer({"codegen", nullptr, &*unit.program, true, seconds});
     return text;
   }
+  if (request.emit == "memory" && !unit.program->planned)
+    throw burin::Error("--emit=memory shows a planned program: run plan_memory before it");
   if (request.emit == "memory") return burin::detail::memory_text(*unit.program);
   return print(*unit.program);
 }
