@@ -127,8 +127,11 @@ Target narrowed_target(const CpuFeatures& features, std::string_view max_isa) {
 
 Target host_target(std::string_view max_isa) {
   std::string_view limit = max_isa;
-  if (const char* variable = std::getenv("BURIN_MAX_ISA"); limit.empty() && variable != nullptr) limit = variable;
   Isa isa = Isa::amx;
+  if (const char* variable = std::getenv("BURIN_MAX_ISA"); limit.empty() && variable != nullptr) {
+    limit = variable;
+    if (!limit.empty() && !isa_from_name(limit, &isa)) fail(Msg::unknown_isa, "BURIN_MAX_ISA", limit, known_isas());
+  }
   const bool tiles_wanted = limit.empty() || (isa_from_name(limit, &isa) && isa == Isa::amx);
   Target target = narrowed_target(host_features(tiles_wanted), limit);
   read_caches(target);

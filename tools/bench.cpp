@@ -22,10 +22,14 @@ int main(int argc, char** argv) {
   app.add_flag("--profile", profile, "print a table of the kernels instead: times, calls, rates, share of the machine's limit");
   const auto body = [&] {
     app.parse(argc, argv);
+    const auto written = [] {
+      if (!std::cout.flush()) throw burin::Error("cannot write to stdout");
+    };
     for (const std::string& name : names) {
       bench::Item item = bench::make_item(name, threads);
       if (profile) {
-        std::cout << name << ": " << item.profile(reps).text() << std::flush;
+        std::cout << name << ": " << item.profile(reps).text();
+        written();
         continue;
       }
       item.run();
@@ -43,7 +47,8 @@ int main(int argc, char** argv) {
       for (double value : item.check_after()) check.push_back(value);
       const nlohmann::ordered_json line = {{"item", name}, {"system", std::string("burin ") + std::string(burin::version())},
                                            {"median_s", median}, {"min_s", times.front()}, {"compile_s", item.compile_seconds}, {"check", check}};
-      std::cout << line.dump() << std::endl;
+      std::cout << line.dump() << '\n';
+      written();
     }
     return 0;
   };

@@ -57,8 +57,9 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("file", line.path, "IR or Program text; - is stdin")->capture_default_str();
   auto* passes = app.add_option("--passes", line.passes, "passes to run, in this order: " + list(opt::known_passes()));
   app.add_flag("--pipeline", request.pipeline, "run the whole pipeline, up to what --emit shows")->excludes(passes);
-  app.add_option("--disable", request.disabled, "passes that the pipeline leaves out: " + list(opt::optional_passes()))
+  app.add_option("--disable", request.disabled, "passes that the pipeline leaves out, separated by commas: " + list(opt::optional_passes()))
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(opt::optional_passes()))
       ->excludes(passes);
   app.add_option("--stop-after", request.stop_after, "run the pipeline up to this pass, and print what it leaves")

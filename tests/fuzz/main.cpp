@@ -45,9 +45,11 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--only", s.only, "properties, separated by commas; without it all, the costly ones on a sample")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(property_names()));
   app.add_option("--family", line.families, "draw ops of these families alone")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::IsMember(family_names));
   app.add_option("--max-ops", s.recipe.max_ops, "the most ops of a program as drawn")->capture_default_str();
   app.add_option("--max-elements", s.recipe.max_elements, "the most elements of a value")->capture_default_str();

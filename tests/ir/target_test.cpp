@@ -97,6 +97,14 @@ TEST(Target, TheEnvironmentNarrowsTheHost) {
   setenv("BURIN_MAX_ISA", "avx2", 1);
   EXPECT_EQ(host_target().isa, Isa::avx2);
   EXPECT_EQ(host_target("amx").isa, host.isa) << "an argument is stronger than the environment";
+  setenv("BURIN_MAX_ISA", "sse", 1);
+  std::string message;
+  try {
+    host_target();
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message, "BURIN_MAX_ISA: unknown instruction set `sse`, expected one of avx2, avx512, avx512_bf16, amx");
   setenv("BURIN_MAX_ISA", saved.c_str(), 1);
   if (before == nullptr) unsetenv("BURIN_MAX_ISA");
 }

@@ -33,12 +33,21 @@ std::vector<std::string> split_at(const std::string& text, char separator) {
 std::vector<std::int64_t> numbers(const std::string& text, std::size_t count, const std::string& item) {
   std::vector<std::int64_t> values;
   for (const std::string& part : split_at(text, 'x')) {
-    if (part.empty() || part.find_first_not_of("0123456789") != std::string::npos || part.size() > 9)
+    if (part.empty() || part.find_first_not_of("0123456789") != std::string::npos)
       throw Error("item `" + item + "`: expected sizes such as 4096x1024, found `" + text + "`");
+    if (part.size() > 9) throw Error("item `" + item + "`: sizes are at most 999999999, found " + part);
     values.push_back(std::stoll(part));
   }
   if (values.size() != count) throw Error("item `" + item + "`: expected " + std::to_string(count) + " sizes, found `" + text + "`");
   return values;
+}
+
+constexpr std::int64_t max_leaves = 100'000;
+
+std::int64_t dispatch_leaves(const std::string& text, const std::string& item) {
+  const bool short_number = !text.empty() && text.size() <= 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (const std::int64_t leaves = short_number ? std::stoll(text) : -1; leaves >= 0 && leaves <= max_leaves) return leaves;
+  throw Error("item `" + item + "`: expected 0 to " + std::to_string(max_leaves) + " leaves, found `" + text + "`");
 }
 
 DType dtype_of(const std::string& text, const std::string& item) {
@@ -138,8 +147,9 @@ Item make_item(const std::string& name, int num_threads) {
   const auto draw = [&](const Shape& shape, DType dtype) { return random::normal(random::key(++draws), shape).astype(dtype); };
   if (kind == "dispatch") {
     need(3);
+    const std::int64_t leaves = dispatch_leaves(parts[1], name);
     std::vector<Tensor> xs;
-    for (std::int64_t i = 0; i < numbers(parts[1], 1, name)[0]; ++i) xs.push_back(full({8}, static_cast<double>(i)));
+    for (std::int64_t i = 0; i < leaves; ++i) xs.push_back(full({8}, static_cast<double>(i)));
     return compiled_call(
         [](const std::vector<Tensor>& in) {
           std::vector<Tensor> out;
