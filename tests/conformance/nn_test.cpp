@@ -42,7 +42,7 @@ TEST(LayerNorm, OfRowsFarFromZero) {
 TEST(LayerNorm, WithAScaleOfMoreRowsThanTheInput) {
   const Tensor x = tensor({{1.0, 3.0}}), gamma = tensor({{1.0}, {2.0}, {3.0}});
   const std::vector<double> expected = {-1, 1, -2, 2, -3, 3};
-  expect_near(jit([](Tensor t, Tensor g) { return nn::layer_norm(t, g, {}, 0); })(x, gamma), expected, 1e-6);
+  EXPECT_THROW(nn::layer_norm(x, gamma), Error);
   const auto by_hand = jit([](Tensor t, Tensor g) {
     const Tensor centred = t - mean(t, -1, keepdims);
     return g * centred / sqrt(mean(square(centred), -1, keepdims));
