@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "base/counted.h"
 #include "ir/function.h"
@@ -22,24 +22,54 @@ bool counts(Op op) {
   return family != Family::movement && op != Op::constant && op != Op::iota;
 }
 
+// How many elements the kernel of a fusion walks over: those of what a reduction reads, or else of its first result.
+std::int64_t walked(const Function& f, OpId op) {
+  const Body held = f.attrs<Op::fusion>(op).body;
+  const Function& body = *held;
+  std::int64_t domain = -1;
+  body.for_each_op([&](OpId inner) {
+    if (family_of(body.kind(inner)) == Family::reduce) domain = body.type(body.operand(inner, 0)).size();
+  });
+  return domain >= 0 || f.num_results(op) == 0 ? domain : f.type(f.result(op)).size();
+}
+
+std::string kind_of(const Function& f, OpId op) { return f.attrs<Op::fusion>(op).kind; }
+
+// Why its only reader, another kernel, does not compute the result of `op` itself, or `op` what the reader computes.
+std::string why_apart(const Function& f, OpId op, OpId reader) {
+  if (walked(f, reader) != f.type(f.result(op)).size()) return "the kernel that reads its result walks other elements";
+  const std::string mine = kind_of(f, op), other = kind_of(f, reader);
+  if (mine == "matmul" && other == "rows")
+    return "a matmul makes its result in tiles, and the reduction that reads it needs whole rows";
+  return fmt::format("the kernel that reads its result walks the same elements, but {} and {} are two kernels here", mine, other);
+}
+
 // Why a kernel holds one op only: from what its operands and readers are.
 std::string why_alone(const Function& f, OpId op, const std::vector<std::vector<OpId>>& readers) {
-  bool from_memory = true;
-  for (ValueId operand : f.operands(op)) from_memory = from_memory && f.is_arg(operand);
-  bool is_result = false, feeds_matmul = false, feeds_other = false;
+  const std::int64_t elements = walked(f, op);
+  bool from_memory = true, follows = false;
+  for (ValueId operand : f.operands(op)) {
+    from_memory = from_memory && f.is_arg(operand);
+    follows = follows || (!f.is_arg(operand) && f.kind(f.def(operand)) == Op::fusion && f.type(operand).size() == elements);
+  }
+  bool is_result = false, feeds_matmul = false;
+  std::vector<OpId> kernels;
   for (std::size_t r = 0; r < f.num_results(op); ++r) {
     const ValueId v = f.result(op, r);
     for (ValueId result : f.results()) is_result = is_result || result == v;
     for (OpId reader : readers[v.index]) {
-      const bool matmul = f.kind(reader) == Op::fusion && f.attrs<Op::fusion>(reader).kind == "matmul";
-      (matmul ? feeds_matmul : feeds_other) = true;
+      if (f.kind(reader) != Op::fusion) continue;
+      feeds_matmul = feeds_matmul || kind_of(f, reader) == "matmul";
+      if (std::find(kernels.begin(), kernels.end(), reader) == kernels.end()) kernels.push_back(reader);
     }
   }
-  if (is_result && from_memory) return "it is all there is between arguments and a result";
-  if (feeds_matmul) return "a matmul reads its result from memory, and no kernel before it has the same elements";
-  if (is_result) return "its result leaves the function, and no kernel before it has the same elements";
-  if (feeds_other) return "several kernels read its result, or the one that does walks other elements";
-  return "nothing reads it";
+  const std::string before = follows ? "the kernel before it does not take it in" : "no kernel before it has the same elements";
+  if (is_result && from_memory && kernels.empty()) return "it is all there is between arguments and a result";
+  if (feeds_matmul) return "a matmul reads its result from memory, and " + before;
+  if (is_result) return "its result leaves the function, and " + before;
+  if (kernels.size() > 1) return "several kernels read its result";
+  if (kernels.size() == 1) return why_apart(f, op, kernels[0]);
+  return "no kernel reads it";
 }
 
 }  // namespace
