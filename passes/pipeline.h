@@ -39,9 +39,9 @@ struct PassInfo {
 /// All passes in their order.
 const std::vector<PassInfo>& pass_table();
 
-/// @trace -> @fused.
+/// From a traced function to one of fusions.
 ir::Function run_function_passes(const ir::Function& f, const Options& options);
-/// @fused -> Program.
+/// From a function of fusions to a Program.
 ir::Program run_lowering(const ir::Function& fused, const ir::Target& target, const Options& options);
 /// Both. With `stop_after` at a pass of the former, Error: there is no Program yet.
 ir::Program build_program(const ir::Function& f, const ir::Target& target, const Options& options);

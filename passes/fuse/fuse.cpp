@@ -347,6 +347,23 @@ class Fuser {
 }  // namespace
 }  // namespace fusion
 
-ir::Function fuse(const ir::Function& f, const FuseOptions& options) { return fusion::Fuser(f, options.enabled).run(); }
+namespace {
+
+bool is_fused(const ir::Function& f) {
+  bool any = false, all = true;
+  f.for_each_op([&](ir::OpId op) {
+    const ir::Op kind = f.kind(op);
+    any = any || kind == ir::Op::fusion;
+    all = all && (kind == ir::Op::fusion || kind == ir::Op::optimization_barrier || kind == ir::Op::constant);
+  });
+  return any && all;
+}
+
+}  // namespace
+
+ir::Function fuse(const ir::Function& f, const FuseOptions& options) {
+  if (is_fused(f)) return f;
+  return fusion::Fuser(f, options.enabled).run();
+}
 
 }  // namespace burin::passes

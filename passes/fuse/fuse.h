@@ -1,4 +1,5 @@
-// Decides what each kernel computes: @trace ops become `fusion` ops, one per kernel (or kernel pair).
+// Decides what each kernel computes: the ops of a traced function become `fusion` ops. Each is lowered to one kernel, and to a second
+// one where its tasks leave partial results to combine.
 //
 // Anchors are the ops that cannot be computed element by element at their users: reductions, dots, scatters. Everything else is
 // an expression, computed again where it is used, unless it is materialised: a result, an operand that must lie in memory, or a
@@ -16,7 +17,8 @@ struct FuseOptions {
   bool enabled = true;  // false: one kernel per op
 };
 
-/// @trace (calls inlined, canonical) -> @fused: only fusion, optimization_barrier and large constants remain at the top.
+/// Takes a canonical function without calls. Only fusion, optimization_barrier and large constants remain at the top; a function
+/// that is so already comes back as it is.
 ir::Function fuse(const ir::Function& f, const FuseOptions& options = {});
 
 /// One line per op of a fused function: which kernel it is in and with what, or why it is alone.

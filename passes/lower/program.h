@@ -1,4 +1,4 @@
-// @fused to Program, in three steps that each leave a printable Program: lower (every value its own buffer, every step its own
+// From a function of fusions to a Program, in three steps that each leave a printable Program: lower (every value its own buffer, every step its own
 // phase), schedule (phases), plan_memory (buffers share the arena).
 #pragma once
 #include <vector>

@@ -38,6 +38,12 @@ const Function& function_for(const tools::Unit& unit, std::string_view pass) {
   return *unit.function;
 }
 
+bool has_fusion(const Function& f) {
+  bool any = false;
+  f.for_each_op([&](OpId op) { any = any || f.kind(op) == Op::fusion; });
+  return any;
+}
+
 void run_lowering_pass(const std::string& pass, tools::Unit& unit, const Request& request) {
   if (pass == "lower") {
     const Function& f = function_for(unit, pass);
@@ -65,6 +71,8 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
     if (request.verify_each) check_valid(*unit.program, pass.c_str());
   } else {
     const Function& f = function_for(unit, pass);
+    if (pass == "fuse" && !tools::is_fused(f) && has_fusion(f))
+      throw burin::Error("fuse takes a function without fusions, or of nothing else: run inline_calls before it");
     Function next = passes::run_pass(pass, f, pass_options(request));
     if (request.verify_each) check_valid(next, pass.c_str());
     changed = !same_program(f, next);
