@@ -1,5 +1,6 @@
 #include "ir/constant_text.h"
 
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/element_text.h"
 
@@ -69,7 +70,7 @@ Literal make_constant(Lexer& in, const ConstantText& text, const Type& type) {
     literal = Literal::splat(type.shape, literal);
   } else {
     if (static_cast<std::int64_t>(text.num_elements) != type.size())
-      in.fail(text.start, Msg::parse_constant_count, text.num_elements, to_string(type), type.size());
+      in.fail(text.start, Msg::parse_constant_count, counted(text.num_elements, "element"), to_string(type), type.size());
     literal = Literal(type);
     std::int64_t next = 0;
     if (type.size() > 0) {

@@ -80,8 +80,8 @@ bool parse_float(std::string_view text, Literal& literal, std::int64_t i) {
   const std::string_view magnitude = text.starts_with('-') ? text.substr(1) : text;
   const bool digits_first = !magnitude.empty() && ((magnitude[0] >= '0' && magnitude[0] <= '9') || magnitude[0] == '.');
   if (magnitude != "inf" && !digits_first) return false;
-  // strtof and strtod round once and turn what is too large into infinity, which from_chars reports as an error
-  // instead.
+  // strtof and strtod round once. What is too large becomes infinity, and so may what is rounded to a half: infinity is
+  // written inf.
   const std::string copy(text);
   char* stop = nullptr;
   if (dtype == DType::f32) {
@@ -90,7 +90,7 @@ bool parse_float(std::string_view text, Literal& literal, std::int64_t i) {
   } else {
     literal.set(i, std::strtod(copy.c_str(), &stop));
   }
-  return stop == copy.c_str() + copy.size();
+  return stop == copy.c_str() + copy.size() && (magnitude == "inf" || !std::isinf(literal.at(i)));
 }
 
 }  // namespace

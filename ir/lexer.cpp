@@ -36,7 +36,10 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; 
 
 }  // namespace
 
-Lexer::Lexer(std::string_view text, std::string_view file) : text_(text), file_(file) {
+Lexer::Lexer(std::string_view text, std::string_view file) : file_(file) {
+  // Some editors put this mark before UTF-8.
+  if (constexpr std::string_view mark = "\xEF\xBB\xBF"; text.starts_with(mark)) text.remove_prefix(mark.size());
+  text_ = text;
   constexpr std::string_view singles = "()[]{}<>,:=+-*/;|&!?^~";
   constexpr std::string_view doubles[] = {"->", "==", "!=", "<=", ">=", "..", "&&", "||", "+="};
   bool fresh_line = true;

@@ -126,7 +126,7 @@ TEST(MalformedText, Constants) {
   const Case cases[] = {
       {"%0 = constant 0.5", "x.ir:3:3: a constant needs its type, as in `constant 0.5 : f32[2]`"},
       {"%0 = constant : f32[2]", "x.ir:2:17: expected a number or a list, found `:`"},
-      {"%0 = constant [1, 2, 3] : f32[2]", "x.ir:2:17: the constant has 3 element(s), f32[2] has 2"},
+      {"%0 = constant [1, 2, 3] : f32[2]", "x.ir:2:17: the constant has 3 elements, f32[2] has 2"},
       {"%0 = constant [1, 2] : f32[2,1]", "x.ir:2:18: the lists do not nest as [2,1]"},
       {"%0 = constant [[1, 2]] : f32[2]", "x.ir:2:18: the lists do not nest as [2]"},
       {"%0 = constant [[1], 2] : f32[2,1]", "x.ir:2:23: the lists do not nest as [2,1]"},
@@ -140,7 +140,7 @@ TEST(MalformedText, Constants) {
       {"%0 = constant maybe : bool[]", "x.ir:2:17: `maybe` is no bool"},
       {"%0 = constant 1 : bool[]", "x.ir:2:17: `1` is no bool"},
       {"%0 = constant [1, 2] : f32[1000000000]",
-       "x.ir:2:17: the constant has 2 element(s), f32[1000000000] has 1000000000"},
+       "x.ir:2:17: the constant has 2 elements, f32[1000000000] has 1000000000"},
       {"%0 = constant dense<1, 2, 3, ...> : f32[100]",
        "x.ir:2:17: the constant is abbreviated; print the text with --full-constants to read it back"},
   };
