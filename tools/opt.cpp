@@ -129,7 +129,7 @@ int run(CommandLine& line) {
   const tools::Unit expected =
       line.against.empty() ? before : tools::parse_unit(tools::read_text(line.against), line.against);
   const opt::CheckReport report =
-      opt::check(expected, after, line.request.target, line.seed, line.request.excess_precision);
+      opt::check(expected, line.against.empty() ? line.path : line.against, after, line.request.target, line.seed, line.request.excess_precision);
   std::cerr << "burin-opt: " << report.text << '\n';
   return report.agree ? 0 : failed;
 }

@@ -75,6 +75,7 @@ int run_all(const CommandLine& line) {
   };
   const tools::Unit unit = tools::parse_unit(tools::read_text(line.path), line.path);
   const std::vector<tools::Slot> outputs = tools::output_slots(unit);
+  if (!line.outputs.empty()) tools::check_writable(line.outputs, outputs.size());
   const std::vector<Literal> inputs = tools::read_inputs(line.inputs, tools::input_slots(unit));
   std::vector<Literal> expected;
   if (!line.expect.empty()) expected = tools::read_tensors(line.expect, outputs);
@@ -91,8 +92,9 @@ int run_all(const CommandLine& line) {
   if (line.reps > 1) {
     const double first = times.front();
     std::sort(times.begin(), times.end());
-    fmt::print(stderr, "compiled in {:.3f} ms; {} runs: first {:.3f} ms, median {:.3f} ms, least {:.3f} ms\n",
-               compile_ms, times.size(), first, times[times.size() / 2], times.front());
+    // Nanoseconds are what the clock has.
+    fmt::print(stderr, "compiled in {:.3f} ms; {} runs: first {:.6f} ms, median {:.6f} ms, least {:.6f} ms\n", compile_ms,
+               times.size(), first, times[times.size() / 2], times.front());
   }
   if (!line.quiet)
     for (std::size_t i = 0; i < results.size(); ++i)

@@ -123,16 +123,21 @@ std::vector<Literal> read_inputs(const std::string& what, const std::vector<Slot
   return tools::seeded_data(types, seed, tools::Draw::plain);
 }
 
-void write_tensors(const std::string& path, const std::vector<Slot>& slots, const std::vector<Literal>& values) {
+void check_writable(const std::string& path, std::size_t num_results) {
   if (ends_with(path, ".npy")) {
-    if (values.size() != 1)
-      throw Error(
-          fmt::format("{}: a .npy file holds one result, found {}: name a .safetensors file", path, values.size()));
+    if (num_results != 1)
+      throw Error(fmt::format("{}: a .npy file holds one result, found {}: name a .safetensors file", path, num_results));
+  } else if (!ends_with(path, ".safetensors")) {
+    throw Error(fmt::format("{}: expected the name of a .safetensors or .npy file", path));
+  }
+}
+
+void write_tensors(const std::string& path, const std::vector<Slot>& slots, const std::vector<Literal>& values) {
+  check_writable(path, values.size());
+  if (ends_with(path, ".npy")) {
     io::write_npy(path, host_tensor(values[0]));
     return;
   }
-  if (!ends_with(path, ".safetensors"))
-    throw Error(fmt::format("{}: expected the name of a .safetensors or .npy file", path));
   io::Safetensors file;
   for (std::size_t i = 0; i < values.size(); ++i) file.tensors[slots[i].name] = host_tensor(values[i]);
   io::write_safetensors(path, file);

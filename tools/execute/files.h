@@ -22,6 +22,8 @@ std::vector<Slot> output_slots(const Unit& unit);
 std::vector<burin::ir::Literal> read_inputs(const std::string& what, const std::vector<Slot>& slots);
 /// The tensors of one .safetensors file, or of .npy files, as read_inputs.
 std::vector<burin::ir::Literal> read_tensors(const std::string& what, const std::vector<Slot>& slots);
+/// Throws burin::Error unless `path` names a kind of file that can hold so many results.
+void check_writable(const std::string& path, std::size_t num_results);
 /// Written as a whole or not at all.
 void write_tensors(const std::string& path, const std::vector<Slot>& slots,
                    const std::vector<burin::ir::Literal>& values);

@@ -1,6 +1,7 @@
 #include "tools/execute/input_text.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -45,7 +46,12 @@ Program program_of(Kernel kernel) {
 }  // namespace
 
 std::string read_text(const std::string& path) {
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  if (path == "-") {
+    errno = 0;
+    std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+    if (std::ferror(stdin) != 0) throw burin::Error(std::string("cannot read stdin: ") + std::strerror(errno));
+    return text;
+  }
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) throw burin::Error("cannot read " + path + ": it is a directory");
   const std::filesystem::file_type type = std::filesystem::status(path, error).type();

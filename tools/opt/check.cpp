@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/error.h"
 #include "tools/execute/backends.h"
 #include "tools/execute/compare.h"
@@ -58,16 +59,24 @@ std::vector<Type> input_types(const tools::Unit& unit) {
   return unit.function ? unit.function->arg_types() : unit.program->inputs;
 }
 
+void check_arguments(const std::vector<Type>& found, const std::vector<Type>& expected, const std::string& file) {
+  if (found.size() != expected.size())
+    throw burin::Error(fmt::format("--check: {}: expected {}, found {}", file, counted(expected.size(), "argument"), found.size()));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    if (found[i] != expected[i])
+      throw burin::Error(fmt::format("--check: {}: argument {}: expected {}, found {}", file, i, to_string(expected[i]), to_string(found[i])));
+}
+
 }  // namespace
 
-CheckReport check(const tools::Unit& before, const tools::Unit& after, const Target& target, std::uint64_t seed,
-                  bool excess_precision) {
+CheckReport check(const tools::Unit& before, const std::string& file, const tools::Unit& after, const Target& target,
+                  std::uint64_t seed, bool excess_precision) {
   tools::Agreement agreement;
   if (before.function)
     agreement = tools::agreement_of(*before.function, excess_precision);
   else
     agreement = {64 * 0x1p-23, "a program says in which order it sums, not from what"};
-  if (input_types(before) != input_types(after)) throw burin::Error("--check: the arguments differ");
+  check_arguments(input_types(before), input_types(after), file);
   std::vector<Way> ways;
   add_ways("before", before, target, excess_precision, ways);
   add_ways("after", after, target, excess_precision, ways);

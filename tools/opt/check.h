@@ -16,7 +16,8 @@ struct CheckReport {
 /// Runs `before` and `after` through the evaluator (functions), the interpreter and, where this machine has the target,
 /// machine code on data drawn from `seed`, and compares all results with those of `before` under the evaluator (of a
 /// program: the interpreter). An input that makes it report an index must make all of them report one.
-CheckReport check(const tools::Unit& before, const tools::Unit& after, const burin::ir::Target& target,
-                  std::uint64_t seed, bool excess_precision);
+/// `file` is what `before` comes from. Throws burin::Error when the two do not take the same arguments.
+CheckReport check(const tools::Unit& before, const std::string& file, const tools::Unit& after,
+                  const burin::ir::Target& target, std::uint64_t seed, bool excess_precision);
 
 }  // namespace opt
