@@ -297,9 +297,9 @@ void JitCall::State::check_captures(const ir::Function& f) const {
   std::string line = "the end";
   for (std::size_t i = 0; i < f.num_ops(); ++i) {
     const ir::OpId op{i};
-    const bool same = i < before.num_ops() && f.kind(op) == before.kind(op) &&
-                      std::ranges::equal(f.attributes(op), before.attributes(op)) &&
-                      f.type(f.result(op)) == before.type(before.result(op));
+    bool same = i < before.num_ops() && f.kind(op) == before.kind(op) && f.num_results(op) == before.num_results(op) &&
+                std::ranges::equal(f.attributes(op), before.attributes(op));
+    for (std::size_t r = 0; same && r < f.num_results(op); ++r) same = f.type(f.result(op, r)) == before.type(before.result(op, r));
     if (same) continue;
     line = to_string(f.location(op));
     break;

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 
 #include "base/counted.h"
@@ -48,7 +49,9 @@ std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t
 }
 
 std::string describe(std::string_view dtype, const std::vector<std::int64_t>& shape) {
-  return fmt::format("{}[{}]", dtype, fmt::join(shape, ","));
+  constexpr std::size_t most = 16;  // axes: twice what a tensor may have
+  if (shape.size() <= most) return fmt::format("{}[{}]", dtype, fmt::join(shape, ","));
+  return fmt::format("{}[{},...: {} axes]", dtype, fmt::join(std::span(shape).first(most / 2), ","), shape.size());
 }
 
 void check_before_writing(const std::string& place, const HostTensor& tensor) {

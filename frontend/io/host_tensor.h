@@ -19,7 +19,7 @@ struct HostTensor {
 std::int64_t dtype_bytes(std::string_view dtype);
 /// Bytes of a tensor, or -1 when a size is negative or the product of the sizes that are not 0 leaves 63 bits.
 std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t>& shape);
-/// "f32[2,3]"
+/// "f32[2,3]"; of more axes than a tensor may have the first ones.
 std::string describe(std::string_view dtype, const std::vector<std::int64_t>& shape);
 
 /// Throws "cannot write <place>: ..." unless the tensor is what its type says.

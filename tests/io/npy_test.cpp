@@ -152,6 +152,9 @@ TEST_F(NpyFile, RefusesToWriteWhatItCannot) {
             start + "f32[2] has 8 bytes, found 4");
   HostTensor deep{"f32", std::vector<std::int64_t>(40000, 1), std::vector<std::byte>(4)};
   EXPECT_EQ(message_of([&] { write_npy(path("a.npy"), deep); }), start + "40000 sizes are too many");
+  deep.data.clear();
+  EXPECT_EQ(message_of([&] { write_npy(path("a.npy"), deep); }),
+            start + "f32[1,1,1,1,1,1,1,1,...: 40000 axes] has 4 bytes, found 0");
   EXPECT_EQ(message_of([&] { write_npy(path("none/a.npy"), host<float>("f32", {1}, {1})); }),
             "cannot write " + path("none/a.npy") + ": No such file or directory");
   EXPECT_EQ(message_of([&] { read_npy(path("none.npy")); }),
