@@ -421,7 +421,7 @@ TEST(Messages, OfTensorsThatDoNotFitIntoMemory) {
   EXPECT_MESSAGE_HERE(arange(std::int64_t{1} << 50, u8), "the number 1125899906842623 does not fit u8");
   EXPECT_MESSAGE_HERE(arange(std::int64_t{1} << 50, i64), "arange: out of memory: i64[1125899906842624] takes 9007199254740992 bytes (8589934592.0 MiB)");
   EXPECT_MESSAGE_HERE(linspace(0, 1, std::int64_t{1} << 50), "linspace: out of memory: f32[1125899906842624] takes 4503599627370496 bytes (4294967296.0 MiB)");
-  EXPECT_MESSAGE_HERE(broadcast_to(v, {1000000000000000, 3}), "out of memory: no block of 12000000000000000 bytes (11444091796.9 MiB) is available");
+  EXPECT_MESSAGE_HERE(broadcast_to(v, {66666666666666, 3}), "out of memory: no block of 799999999999992 bytes (762939453.1 MiB) is available");
 }
 
 }  // namespace
