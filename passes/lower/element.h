@@ -30,6 +30,8 @@ inline DType accumulator_dtype(DType dtype) { return is_half(dtype) ? DType::f32
 Reduce reduction_of(Op op, DType dtype);
 /// Terms that one f32 accumulator takes. The error of a sum grows by a rounding with each.
 inline constexpr std::int64_t max_chain = 512;
+/// Terms of a block, where a longer sum is one of blocks.
+inline constexpr std::int64_t block_chain = 256;
 /// What an accumulator holds that takes `chain` terms of `dtype`: f32 sums of long chains run in f64.
 inline DType accumulator_dtype(Reduce reduce, DType dtype, std::int64_t chain) {
   const DType wide = accumulator_dtype(dtype);

@@ -12,7 +12,7 @@ namespace {
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // A longer k is summed in panels, for accuracy. Their depth is the same on every machine, since results depend on it.
-constexpr std::int64_t max_running_k = 4096, summed_depth = 256;
+constexpr std::int64_t max_running_k = 4096, summed_depth = block_chain;
 
 bool contains(const Ints& list, std::int64_t x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 

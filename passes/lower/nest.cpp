@@ -97,6 +97,56 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
   });
 }
 
+std::int64_t chain_of(const Nest& nest, std::int64_t lanes) {
+  return nest.size() == 0 ? 0 : nest.size() / nest.extents.back() * ceil_div(nest.extents.back(), lanes);
+}
+
+void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, std::int64_t chain, std::int64_t lanes,
+                 const std::function<void(const NestVars&)>& body, const TaskFrame& frame) {
+  // Loop `cut` is the one whose iterations are shared out among blocks: those inside it fit one.
+  const auto inside = [&](std::size_t i) {
+    return i == nest.extents.size() ? std::int64_t{1} : chain_of(Nest({nest.extents.begin() + static_cast<std::ptrdiff_t>(i), nest.extents.end()}), lanes);
+  };
+  const std::size_t n = nest.extents.size();
+  std::size_t cut = 0;
+  while (inside(cut + 1) > chain) ++cut;
+  const std::int64_t extent = nest.extents[cut];
+  const std::int64_t block = std::min(chain / inside(cut + 1) * (cut + 1 == n ? lanes : 1), extent);
+  NestVars all;
+  all.extents = nest.extents;
+  const auto number = [&](std::size_t i) { return i < numbers.size() ? numbers[i] : IndexSpace::fixed; };
+  const auto loop = [&](std::size_t i, std::vector<Affine> bounds, const std::function<void(VarId)>& f) {
+    const bool vector = i + 1 == n && lanes > 1;
+    b.loop("", 0, std::move(bounds), vector ? LoopKind::vector : LoopKind::serial, vector ? lanes : 1, f);
+  };
+  std::function<void(std::size_t)> open = [&](std::size_t i) {
+    if (i == n) return body(all);
+    if (i != cut) {
+      return loop(i, {Affine(nest.extents[i])}, [&](VarId var) {
+        space.declare(var, nest.extents[i], number(i));
+        all.vars.push_back(var);
+        open(i + 1);
+      });
+    }
+    const std::int64_t blocks = ceil_div(extent, block);
+    b.loop("", 0, {Affine(blocks)}, LoopKind::serial, 1, [&](VarId outer) {
+      space.declare(outer, blocks);
+      std::vector<Affine> bounds = {Affine(block)};
+      if (extent % block != 0) bounds.push_back(Affine(extent) - Affine(outer, block));
+      frame.before();
+      loop(i, std::move(bounds), [&](VarId inner) {
+        space.declare(inner, block);
+        const VarId whole = b.kernel().new_var("");
+        space.declare(whole, extent, number(i), Affine(outer, block) + Affine(inner));
+        all.vars.push_back(whole);
+        open(i + 1);
+      });
+      frame.after();
+    });
+  };
+  open(0);
+}
+
 bool is_expensive(Op op) {
   if (op == Op::rsqrt) return false;  // a square root and a division
   return is_approximated(op) || op == Op::rem || op == Op::threefry2x32;

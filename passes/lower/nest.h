@@ -31,7 +31,7 @@ struct NestVars {
   std::vector<std::int64_t> extents;
 };
 
-/// What a task does before and after its loops.
+/// What a task or a block does before and after its loops.
 struct TaskFrame {
   std::function<void()> before, after;
 };
@@ -41,6 +41,13 @@ struct TaskFrame {
 /// NeedSplit names loop i by numbers[i]; loops without a number cannot be split.
 void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, bool tasks, std::int64_t grain, std::int64_t lanes,
                const std::function<void(const NestVars&)>& body, const TaskFrame& frame = {});
+
+/// Iterations of a nest that one lane of an accumulator of `lanes` lanes takes.
+std::int64_t chain_of(const Nest& nest, std::int64_t lanes);
+/// Opens all loops of `nest`, of a longer chain than `chain`, as open_nest without tasks does, but in blocks of at most `chain`
+/// iterations per lane, with `frame` around each block.
+void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, std::int64_t chain, std::int64_t lanes,
+                 const std::function<void(const NestVars&)>& body, const TaskFrame& frame);
 
 /// Estimated nanoseconds of one element of `body` on one core: a few tenths per op, more for transcendental functions.
 double element_cost(const Function& body, const Target& target);

@@ -12,7 +12,7 @@
 namespace burin::passes::lower {
 namespace {
 
-// Partials of column reductions are added up by straight-line code.
+// So many partials of column reductions are added up by straight-line code.
 constexpr std::int64_t max_partials = 32;
 constexpr std::int64_t max_saved_elements = 1 << 16;
 
@@ -200,18 +200,20 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
     OpId op;
     AccId acc;
     DType dtype;
+    std::optional<AccId> total;  // of the blocks of a long sum, each in an f32 accumulator of its own
   };
   std::vector<Running> running;
   const std::int64_t lanes = lanes_along_rows() ? native_lanes(target_) : 1;
   for (OpId op : plan_.row_reductions)
     if (plan_.ready[body_.operand(op, 0).index] == pass) {
       const Reduce reduce = reduction_of(body_.kind(op), body_.type(body_.result(op)).dtype);
-      const std::int64_t innermost = std::max<std::int64_t>(along_nest_.extents.back(), 1);
-      const std::int64_t chain = plan_.row_size / innermost * ((innermost + lanes - 1) / lanes);
-      const DType dtype = accumulator_dtype(reduce, body_.type(body_.result(op)).dtype, chain);
-      running.push_back({op, b_.acc(reduce, dtype, lanes), dtype});
+      const DType dtype = accumulator_dtype(body_.type(body_.result(op)).dtype);
+      if (accumulator_dtype(reduce, dtype, chain_of(along_nest_, lanes)) == dtype)
+        running.push_back({op, b_.acc(reduce, dtype, lanes), dtype, std::nullopt});
+      else
+        running.push_back({op, {}, dtype, b_.acc(reduce, DType::f64, 1)});
     }
-  open_nest(b_, space_, along_nest_, along_numbers_, false, 0, lanes, [&](const NestVars& vars) {
+  const auto element_of_row = [&](const NestVars& vars) {
     along_ = vars;
     emitter_->enter();
     in_row_ = true;
@@ -231,9 +233,22 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
     }
     in_row_ = false;
     emitter_->leave();
-  });
+  };
+  TaskFrame block;
+  block.before = [&] {
+    for (Running& r : running)
+      if (r.total) r.acc = b_.acc(Reduce::sum, r.dtype, lanes);
+  };
+  block.after = [&] {
+    for (const Running& r : running)
+      if (r.total) b_.accumulate(*r.total, b_.let(Op::convert, {b_.finish(r.acc, r.dtype)}, DType::f64));
+  };
+  if (std::any_of(running.begin(), running.end(), [](const Running& r) { return r.total.has_value(); }))
+    open_blocks(b_, space_, along_nest_, along_numbers_, block_chain, lanes, element_of_row, block);
+  else
+    open_nest(b_, space_, along_nest_, along_numbers_, false, 0, lanes, element_of_row);
   for (const Running& r : running) {
-    ScalarId value = b_.finish(r.acc, r.dtype);
+    ScalarId value = b_.finish(r.total.value_or(r.acc), r.dtype);
     const DType dtype = body_.type(body_.result(r.op)).dtype;
     if (dtype != r.dtype) value = b_.let(Op::convert, {value}, dtype);
     finished_[body_.result(r.op)] = value;
@@ -273,14 +288,15 @@ void RowsEmitter::emit_row() {
   emitter_->leave();
 }
 
-// Rows per task: the grain, but no more tasks than partials can be combined from when there are column reductions.
+// Rows per task: the grain, but of column reductions no more tasks than there are partials in straight-line code, unless a
+// task's sums would be long ones.
 std::int64_t RowsEmitter::column_grain() const {
   const std::int64_t rows = std::max<std::int64_t>(1, task_grain / std::max<std::int64_t>(plan_.row_size, 1));
   if (plan_.column_reductions.empty()) return rows;
-  return std::max(rows, (plan_.num_rows + max_partials - 1) / max_partials);
+  return std::max(rows, std::min((plan_.num_rows + max_partials - 1) / max_partials, max_chain));
 }
 
-// Of a column reduction while it runs. Fewer partials than a chain holds are added up behind it.
+// Of a column reduction while it runs in a task.
 DType RowsEmitter::column_dtype(OpId op) const {
   const DType dtype = body_.type(body_.result(op)).dtype;
   return accumulator_dtype(reduction_of(body_.kind(op), dtype), dtype, std::min(column_grain(), plan_.num_rows));
@@ -327,10 +343,19 @@ LoweredKernel RowsEmitter::combine_partials(std::int64_t num_partials, const std
       if (body_.result(op) != v) continue;
       const DType dtype = body_.type(v).dtype, wide = column_dtype(op);
       const Affine column = emitter.flat(at);
+      const Reduce reduce = reduction_of(body_.kind(op), dtype);
+      if (num_partials > 2 * max_partials) {
+        const DType running = accumulator_dtype(reduce, wide, plan_.num_rows);
+        const AccId acc = b.acc(reduce, running, 1);
+        b.loop("", 0, {Affine(num_partials)}, LoopKind::serial, 1, [&](VarId t) {
+          const ScalarId partial = b.load(partials[k], {column + Affine(t, plan_.row_size)});
+          b.accumulate(acc, running == wide ? partial : b.let(Op::convert, {partial}, running));
+        });
+        return b.finish(acc, dtype);
+      }
       ScalarId sum = b.load(partials[k], {column});
       for (std::int64_t t = 1; t < num_partials; ++t)
-        sum = b.let(combining_op(reduction_of(body_.kind(op), dtype)),
-                    {sum, b.load(partials[k], {column + Affine(t * plan_.row_size)})}, wide);
+        sum = b.let(combining_op(reduce), {sum, b.load(partials[k], {column + Affine(t * plan_.row_size)})}, wide);
       return dtype == wide ? sum : b.let(Op::convert, {sum}, dtype);
     }
     return std::nullopt;
