@@ -74,6 +74,11 @@ bool is_discontinuous(Op op, const Interval& x, const Interval& y) {
       const auto period = [](double v) { return std::floor(v / std::numbers::pi + 0.5); };
       return std::abs(x.value) > 1e4 || period(x.low) != period(x.high);
     }
+    case Op::asin:
+    case Op::acos:
+    case Op::atanh:
+    case Op::erf_inv:
+      return x.low < -1 && x.high > 1;  // both corners are outside of what the function takes
     case Op::eq:
     case Op::ne:
       return x.low <= y.high && y.low <= x.high;
