@@ -261,6 +261,12 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  %t = transpose %p {permutation = [1, 0]}\n"
         "  %n = add %t, %p\n"
         "  return %n\n}\n", {true}, {-1});
+  // So does one that reads elements which lie elsewhere: shifted by a window, padded, backwards.
+  for (const char* moved : {"  %s = slice %p {start = [0], limit = [300], stride = [1]}\n  %n = dynamic_update_slice %p, %s, %i\n",
+                            "  %z = constant 0 : f32[]\n  %s = pad %p, %z {low = [3], high = [-3], interior = [0]}\n  %n = add %p, %s\n",
+                            "  %s = reverse %p {axes = [0]}\n  %n = add %p, %s\n",
+                            "  %s = dynamic_slice %p, %i {sizes = [300]}\n  %k = constant 1 : i32[]\n  %n = dynamic_update_slice %p, %s, %k\n"})
+    check("func @main(%p: f32[400], %i: i32[]) -> (f32[400]) {\n" + std::string(moved) + "  return %n\n}\n", {true, false}, {-1});
   // The first result does not read %v, so it must not take its memory: the second result is still to read it.
   check("func @main(%v: f32[50], %m: f32[50], %g: f32[50]) -> (f32[50], f32[50]) {\n"
         "  %a = add %m, %g\n"
