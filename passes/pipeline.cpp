@@ -147,15 +147,12 @@ Program build_program(const Function& f, const Target& target, const Options& op
 }
 
 Function run_pass(std::string_view name, const Function& f, const Options& options) {
-  std::string known;
   for (const FunctionPass& pass : function_passes()) {
-    if (pass.info.name == name) {
-      const CrashNote note(pass.info.name, f, pass.info.name);
-      return pass.run(f, options);
-    }
-    known += (known.empty() ? "" : ", ") + std::string(pass.info.name);
+    if (pass.info.name != name) continue;
+    const CrashNote note(pass.info.name, f, pass.info.name);
+    return pass.run(f, options);
   }
-  fail(Msg::unknown_pass, name, known);
+  fail(Msg::unknown_pass, name, names([](const PassInfo& pass) { return pass.stage != "lower"; }));
 }
 
 }  // namespace burin::passes

@@ -347,8 +347,6 @@ class Fuser {
 }  // namespace
 }  // namespace fusion
 
-namespace {
-
 bool is_fused(const ir::Function& f) {
   bool any = false, all = true;
   f.for_each_op([&](ir::OpId op) {
@@ -358,8 +356,6 @@ bool is_fused(const ir::Function& f) {
   });
   return any && all;
 }
-
-}  // namespace
 
 ir::Function fuse(const ir::Function& f, const FuseOptions& options) {
   if (is_fused(f)) return f;

@@ -21,6 +21,9 @@ struct FuseOptions {
 /// that is so already comes back as it is.
 ir::Function fuse(const ir::Function& f, const FuseOptions& options = {});
 
+/// Whether nothing but fusions, barriers and constants is left at the top, and some fusion is.
+bool is_fused(const ir::Function& f);
+
 /// One line per op of a fused function: which kernel it is in and with what, or why it is alone.
 std::string explain_fusion(const ir::Function& fused);
 

@@ -2,6 +2,7 @@
 
 #include "frontend/compile.h"
 #include "ir/eval/eval.h"
+#include "passes/fuse/fuse.h"
 #include "passes/lower/program.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
@@ -22,20 +23,10 @@ bool can_run(const Target& target) {
 #endif
 }
 
-bool is_fused(const Function& f) {
-  bool any = false, all = true;
-  f.for_each_op([&](OpId op) {
-    const Op kind = f.kind(op);
-    any = any || kind == Op::fusion;
-    all = all && (kind == Op::fusion || kind == Op::optimization_barrier || kind == Op::constant);
-  });
-  return any && all;
-}
-
 Program program_of(const Function& f, const Target& target, bool excess_precision) {
   burin::passes::Options options;
   options.excess_precision = excess_precision;
-  return is_fused(f) ? burin::passes::run_lowering(f, target, options)
+  return burin::passes::is_fused(f) ? burin::passes::run_lowering(f, target, options)
                      : burin::passes::build_program(f, target, options);
 }
 

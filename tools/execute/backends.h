@@ -17,8 +17,6 @@ using Run = std::function<Results(std::span<const burin::ir::Literal> inputs)>;
 
 /// True when this machine has what the target asks for and the build has LLVM.
 bool can_run(const burin::ir::Target& target);
-/// Whether every op is one that fuse leaves at the top of a function.
-bool is_fused(const burin::ir::Function& f);
 /// The Program of a function, traced or fused already.
 burin::ir::Program program_of(const burin::ir::Function& f, const burin::ir::Target& target, bool excess_precision);
 

@@ -47,7 +47,7 @@ bool has_fusion(const Function& f) {
 void run_lowering_pass(const std::string& pass, tools::Unit& unit, const Request& request) {
   if (pass == "lower") {
     const Function& f = function_for(unit, pass);
-    if (!tools::is_fused(f) && f.num_ops() > 0) throw burin::Error("lower takes a fused function: run fuse before it");
+    if (!passes::is_fused(f) && f.num_ops() > 0) throw burin::Error("lower takes a fused function: run fuse before it");
     unit.program = passes::lower_program(f, request.target, {});
     unit.function.reset();
     return;
@@ -71,7 +71,7 @@ void run_one(const std::string& pass, tools::Unit& unit, const Request& request)
     if (request.verify_each) check_valid(*unit.program, pass.c_str());
   } else {
     const Function& f = function_for(unit, pass);
-    if (pass == "fuse" && !tools::is_fused(f) && has_fusion(f))
+    if (pass == "fuse" && !passes::is_fused(f) && has_fusion(f))
       throw burin::Error("fuse takes a function without fusions, or of nothing else: run inline_calls before it");
     Function next = passes::run_pass(pass, f, pass_options(request));
     if (request.verify_each) check_valid(next, pass.c_str());
@@ -117,19 +117,19 @@ tools::Unit run_passes(const tools::Unit& input, const Request& request) {
     throw burin::Error(fmt::format("--emit={} shows a program, but nothing is lowered when {} is the last pass", request.emit, request.stop_after));
   if (request.pipeline || stops_early) {
     if (!unit.function) throw burin::Error("the pipeline takes a function, found a program");
-    if (!tools::is_fused(*unit.function))
+    if (!passes::is_fused(*unit.function))
       unit.function = passes::run_function_passes(*unit.function, pass_options(request));
   }
   if (request.explain_fusion) {
     if (!unit.function) throw burin::Error("--explain-fusion takes a function, found a program");
-    if (!tools::is_fused(*unit.function))
+    if (!passes::is_fused(*unit.function))
       unit.function = passes::run_function_passes(*unit.function, pass_options(request));
     return unit;
   }
   if ((shows_program(request.emit) || (!stops_early && !request.stop_after.empty())) && unit.function) {
     const Function& f = *unit.function;
     const passes::Options options = pass_options(request);
-    unit.program = tools::is_fused(f) ? passes::run_lowering(f, request.target, options)
+    unit.program = passes::is_fused(f) ? passes::run_lowering(f, request.target, options)
                                       : passes::build_program(f, request.target, options);
     unit.function.reset();
   }
