@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/message_ids.h"
+#include "base/place.h"
 #include "frontend/trace_stack.h"
 #include "ir/printer.h"
 #include "passes/fuse/fuse.h"

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/message_ids.h"
+#include "base/place.h"
 #include "frontend/compiled.h"
 #include "frontend/trace_stack.h"
 #include "ir/target.h"

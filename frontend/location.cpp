@@ -3,6 +3,7 @@
 
 #include <burin/trace.h>
 
+#include "base/place.h"
 #include "frontend/trace_stack.h"
 
 namespace burin {
@@ -15,11 +16,6 @@ struct Frame {
 };
 thread_local Frame frame;      // of the outermost op or library function on this thread
 thread_local std::string scope_path;
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.find_last_of('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 }  // namespace
 
@@ -41,7 +37,7 @@ ir::Location make_location(const std::source_location& where) {
   const std::source_location& place = caller_place(where);
   ir::Location location;
   if (place.line() != 0) {
-    location.file = base_name(place.file_name());
+    location.file = file_of(place);
     location.line = place.line();
   }
   if (frame.active && frame.function) location.function = frame.function;
@@ -50,11 +46,6 @@ ir::Location make_location(const std::source_location& where) {
 }
 
 std::string where_text(const std::source_location& where) { return to_string(make_location(where)); }
-
-std::string place_text(const std::source_location& where) {
-  if (where.line() == 0) return "an unknown line";
-  return std::string(base_name(where.file_name())) + ":" + std::to_string(where.line());
-}
 
 }  // namespace detail
 

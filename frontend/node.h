@@ -69,8 +69,6 @@ ir::Literal number_literal(const Node& number, DType dtype, const std::source_lo
 const Node& used_node(const Tensor& t, const std::source_location& where);
 
 ir::Location make_location(const std::source_location& where);
-/// The file name without directories and the line.
-std::string place_text(const std::source_location& where);
 /// A traced value for messages: its leaf if it is an argument, its type, the line that made it if it is none.
 std::string traced_text(const Node& node);
 

@@ -5,6 +5,7 @@
 
 #include "base/counted.h"
 #include "base/message_ids.h"
+#include "base/place.h"
 #include "frontend/node.h"
 #include "frontend/promote.h"
 

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "base/message_ids.h"
+#include "base/place.h"
 
 namespace burin {
 
@@ -13,25 +14,17 @@ std::string_view name(DType dtype) {
   return names[static_cast<int>(dtype)];
 }
 
-namespace {
-std::string line_of(const std::source_location& where) {
-  std::string_view file = where.file_name();
-  file.remove_prefix(file.find_last_of('/') + 1);
-  return std::string(file) + ":" + std::to_string(where.line());
-}
-}  // namespace
-
 Shape::Shape(std::span<const std::int64_t> dims, std::source_location where) {
   for (std::int64_t extent : dims) push_back(extent, where);
 }
 
 void Shape::push_back(std::int64_t extent, std::source_location where) {
-  if (rank_ == max_rank) fail_at(line_of(where), Msg::rank_too_large, "shape", max_rank);
-  if (extent < 0) fail_at(line_of(where), Msg::negative_extent, "shape", rank_, extent);
+  if (rank_ == max_rank) fail_at(place_text(where), Msg::rank_too_large, "shape", max_rank);
+  if (extent < 0) fail_at(place_text(where), Msg::negative_extent, "shape", rank_, extent);
   dims_[rank_++] = extent;
 }
 
-void Shape::fail_axis(const AxisAt& at) const { fail_at(line_of(at.where), Msg::shape_axis, at.axis, to_string(*this)); }
+void Shape::fail_axis(const AxisAt& at) const { fail_at(place_text(at.where), Msg::shape_axis, at.axis, to_string(*this)); }
 
 std::int64_t Shape::size() const {
   if (std::find(begin(), end(), 0) != end()) return 0;

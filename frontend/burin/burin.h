@@ -1,8 +1,7 @@
 // Everything a program over tensors needs.
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <burin/index.h>
 #include <burin/jit.h>
 #include <burin/nn.h>

@@ -1,8 +1,7 @@
 // Indexing: what may stand in the brackets of x[...] and x.at(...).
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <optional>
 #include <vector>
 

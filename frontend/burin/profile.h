@@ -1,8 +1,7 @@
 // Where the time of a compiled function goes, measured against what the machine can do at best.
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>

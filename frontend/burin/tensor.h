@@ -1,8 +1,7 @@
 // Tensor: an n-dimensional array of one dtype, or, while a function is being traced, the promise of one.
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,7 @@
 // Tracing: scopes that name parts of a trace, and looking at what a function becomes.
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <iosfwd>
 #include <memory>
 #include <string>

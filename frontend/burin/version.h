@@ -1,8 +1,7 @@
 // The library's version, and the options of a program that embeds it.
 #pragma once
-#if __cplusplus < 202002L
-#error "Burin needs C++20: compile with -std=c++20 or later"
-#endif
+#include <burin/standard.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
