@@ -106,7 +106,7 @@ const Case::Expected& Case::expected() {
   const auto settled =
       std::find_if(stages().begin(), stages().end(), [](const Stage& s) { return s.pass == "widen_half"; });
   Model model;
-  model.flushes_half_dots = target_.isa >= Isa::avx512_bf16;
+  model.flushes_half_dots = target_.multiplies_bf16_pairs();
   std::vector<Enclosure> args;
   for (const Literal& input : inputs_) args.push_back(exactly(input));
   try {
@@ -128,7 +128,7 @@ bool Case::is_approximated() {
   return any_op(fused(), [&](const Function& f, OpId op) {
     // Hardware dots of bf16 flush denormals and round between pairs; the interpreter does not.
     const bool half_dot =
-        f.kind(op) == Op::dot_general && f.type(f.operand(op, 0)).dtype == bf16 && target_.isa >= Isa::avx512_bf16;
+        f.kind(op) == Op::dot_general && f.type(f.operand(op, 0)).dtype == bf16 && target_.multiplies_bf16_pairs();
     const bool shows_nan = f.kind(op) == Op::bitcast && is_float(f.type(f.operand(op, 0)).dtype);
     return approximates(f, op) || half_dot || shows_nan;
   });

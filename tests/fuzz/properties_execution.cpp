@@ -53,7 +53,7 @@ std::string check_other_targets(Case& c) {
     if (target == c.target()) continue;
     const Program program = passes::build_program(c.f(), target, c.options());
     Case::Expected expected = c.expected();
-    if (target.isa >= Isa::avx512_bf16 && c.target().isa < Isa::avx512_bf16 && !c.is_exact())
+    if (target.multiplies_bf16_pairs() && !c.target().multiplies_bf16_pairs() && !c.is_exact())
       continue;  // dots flush denormals here
     if (std::string d = wrong(machine_of(program, target, c.inputs()), expected); !d.empty())
       return named(to_string(target), d);
@@ -94,7 +94,7 @@ std::string check_without(Case& c, const std::vector<std::string>& disabled, boo
   std::vector<Enclosure> args;
   for (const Literal& input : c.inputs()) args.push_back(exactly(input));
   Model model;
-  model.flushes_half_dots = c.target().isa >= Isa::avx512_bf16;
+  model.flushes_half_dots = c.target().multiplies_bf16_pairs();
   Case::Expected expected;
   try {
     expected.results = enclose(c.f(), args, model);
@@ -106,20 +106,34 @@ std::string check_without(Case& c, const std::vector<std::string>& disabled, boo
   return also_machine ? wrong(machine_of(program, c.target(), c.inputs()), expected) : "";
 }
 
-// `decompose` and the lowering are what is left: nothing runs without them.
-const std::vector<std::string> optional_passes = {"simplify", "fold_constants", "eliminate_common", "remove_dead", "schedule"};
+// But fuse, which is a property of its own, and widen_half, which an option with a meaning leaves out.
+std::vector<std::string> optional_passes() {
+  std::vector<std::string> names;
+  for (const passes::PassInfo& pass : passes::pass_table())
+    if (pass.optional && pass.name != "fuse" && pass.name != "widen_half") names.emplace_back(pass.name);
+  return names;
+}
+
+detail::CompileOptions compile_options(const Case& c) {
+  detail::CompileOptions options;
+  options.num_threads = 2;
+  options.excess_precision = c.options().excess_precision;
+  options.max_isa = name(c.target().isa);
+  return options;
+}
 
 }  // namespace
 
 std::string check_without_passes(Case& c) {
   std::vector<std::string> disabled;
-  for (std::size_t i = 0; i < optional_passes.size(); ++i)
-    if ((c.seed() >> (8 + i) & 1) != 0) disabled.push_back(optional_passes[i]);
+  const std::vector<std::string> optional = optional_passes();
+  for (std::size_t i = 0; i < optional.size(); ++i)
+    if ((c.seed() >> (8 + i) & 1) != 0) disabled.push_back(optional[i]);
   return check_without(c, disabled, false);
 }
 
 std::string check_unoptimised(Case& c) {
-  std::vector<std::string> disabled = optional_passes;
+  std::vector<std::string> disabled = optional_passes();
   disabled.push_back("fuse");
   return check_without(c, disabled, true);
 }
@@ -127,10 +141,7 @@ std::string check_unoptimised(Case& c) {
 std::string check_hosts(Case& c) {
   constexpr std::size_t num_hosts = 4;
   const Outcome one = executed(c.program(), c.machine(), c.inputs());
-  detail::CompileOptions options;
-  options.num_threads = 2;
-  options.excess_precision = c.options().excess_precision;
-  options.max_isa = name(c.target().isa);
+  const detail::CompileOptions options = compile_options(c);
   std::vector<std::shared_ptr<const detail::CompiledFunction>> compiled(num_hosts);
   std::vector<std::string> differences(num_hosts);
   std::barrier together(num_hosts);
@@ -155,10 +166,7 @@ std::string check_hosts(Case& c) {
 }
 
 std::string check_cache(Case& c) {
-  detail::CompileOptions options;
-  options.num_threads = 2;
-  options.excess_precision = c.options().excess_precision;
-  options.max_isa = name(c.target().isa);
+  const detail::CompileOptions options = compile_options(c);
   PrintOptions in_full;
   in_full.max_elements = -1;
   const Function parsed = parse(print(c.f(), in_full));
