@@ -1,6 +1,7 @@
 // What vector-math functions are measured against: the C library one format wider, and the distance in units of the
 // last place.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -83,25 +84,33 @@ R reference(MathFn fn, R x, R y) {
   return x;
 }
 
-/// |got - exact| in units of the last place of T at exact; infinity where NaN, infinity or the sign of zero is wrong.
-template <class T, class R>
-double ulps(T got, R exact) {
+/// A binary format, its numbers as in std::numeric_limits.
+struct Format {
+  int digits, min_exponent, max_exponent;
+};
+
+/// |got - exact| in units of the last place of the format at exact, whose nearest number of the format is `nearest`; infinity where
+/// NaN, infinity or the sign of zero is wrong.
+template <class R>
+double ulps(R got, R exact, R nearest, const Format& format) {
   constexpr double wrong = std::numeric_limits<double>::infinity();
-  using Limits = std::numeric_limits<T>;
   if (std::isnan(exact)) return std::isnan(got) ? 0 : wrong;
   if (std::isnan(got)) return wrong;
-  if (std::isinf(exact)) return got == static_cast<T>(exact) ? 0 : wrong;
-  if (std::isinf(static_cast<T>(exact)) && got == static_cast<T>(exact)) return 0;
+  if (std::isinf(exact)) return got == exact ? 0 : wrong;
+  if (std::isinf(nearest) && got == nearest) return 0;
   if (exact == 0) return got == 0 && std::signbit(got) == std::signbit(exact) ? 0 : wrong;
   int exponent = 0;
   std::frexp(exact, &exponent);
-  exponent -= Limits::digits;
-  if (exponent < Limits::min_exponent - Limits::digits) exponent = Limits::min_exponent - Limits::digits;
-  if (exponent > Limits::max_exponent - Limits::digits) exponent = Limits::max_exponent - Limits::digits;
-  R unit = std::ldexp(R(1), exponent);
+  exponent = std::clamp(exponent, format.min_exponent, format.max_exponent) - format.digits;
   // An infinity stands where the next number would: one unit above the largest finite one.
-  R value = std::isinf(got) ? std::copysign(std::ldexp(R(1), Limits::max_exponent), R(got)) : R(got);
-  return static_cast<double>(std::fabs(value - exact) / unit);
+  const R value = std::isinf(got) ? std::copysign(std::ldexp(R(1), format.max_exponent), got) : got;
+  return static_cast<double>(std::fabs(value - exact) / std::ldexp(R(1), exponent));
+}
+/// The same for a type of C++.
+template <class T, class R>
+double ulps(T got, R exact) {
+  using Limits = std::numeric_limits<T>;
+  return ulps<R>(got, exact, static_cast<T>(exact), {Limits::digits, Limits::min_exponent, Limits::max_exponent});
 }
 
 /// Zeros, infinities, NaN, denormals, powers of two, integers, halves, and neighbours of them.

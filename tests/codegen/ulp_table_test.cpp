@@ -106,7 +106,7 @@ Worst measure_f64(MathFn fn) {
 /// Every value of a half type: the f32 routine's result, rounded once. All pairs of some thousand values for two arguments.
 Worst measure_half(MathFn fn, DType dtype) {
   Worst worst;
-  const int digits = dtype == bf16 ? 8 : 11, min_exponent = dtype == bf16 ? -125 : -13, max_exponent = dtype == bf16 ? 128 : 16;
+  const Format format = dtype == bf16 ? Format{8, -125, 128} : Format{11, -13, 16};
   ir::Literal all(ir::Type{dtype, {65536}}), rounded(ir::Type{dtype, {1}});
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
@@ -119,18 +119,7 @@ Worst measure_half(MathFn fn, DType dtype) {
     rounded.set(0, exact);
     const double nearest = rounded.at(0);
     ++worst.tried;
-    double error = 0;
-    if (std::isnan(nearest) || std::isnan(got) || std::isinf(nearest) || nearest == 0) {
-      const bool same = std::isnan(nearest) ? std::isnan(got) : got == nearest && std::signbit(got) == std::signbit(nearest);
-      // Where the nearest value is 0 or infinite, the next one may be given.
-      error = same ? 0 : std::isnan(nearest) || std::isnan(got) ? std::numeric_limits<double>::infinity() : 1;
-    } else {
-      int exponent = 0;
-      std::frexp(exact, &exponent);
-      exponent = std::max(exponent - digits, min_exponent - digits);
-      const double value = std::isinf(got) ? std::copysign(std::ldexp(1.0, max_exponent), got) : got;
-      error = std::fabs(value - exact) / std::ldexp(1.0, exponent);
-    }
+    const double error = ulps<double>(got, exact, nearest, format);
     if (error > worst.ulps) worst = {error, x, y, worst.tried};
   };
   const std::int64_t step = math_arity(fn) == 2 ? 61 : 1;

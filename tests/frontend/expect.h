@@ -7,19 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/errors.h"
+
 namespace burin::test {
 
 /// The message of the Error that f throws, without the place at its end; "no error" otherwise.
 template <class F>
 std::string error_text(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    std::string text = error.what();
-    const std::size_t place = text.rfind(" (messages_test.cpp:");
-    return place == std::string::npos ? text : text.substr(0, place);
-  }
-  return "no error";
+  const std::string text = error_of(std::forward<F>(f));
+  return text.substr(0, text.rfind(" (messages_test.cpp:"));
 }
 
 inline void expect_values(const Tensor& t, const std::vector<double>& expected) {

@@ -4,20 +4,12 @@
 
 #include <vector>
 
-#include "base/error.h"
+#include "tests/support/errors.h"
 
 namespace burin {
 namespace {
 
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::error_of;
 
 TEST(DType, SizesAndFamiliesCoverEveryDtypeOnce) {
   std::size_t bytes = 0;

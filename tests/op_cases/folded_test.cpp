@@ -2,13 +2,11 @@
 // element by element.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "ir/builder.h"
 #include "ir/eval/eval.h"
 #include "passes/pipeline.h"
 #include "tests/op_cases/op_cases.h"
+#include "tests/support/literals.h"
 
 namespace burin::op_cases {
 namespace {
@@ -26,15 +24,12 @@ std::vector<Literal> folded(Function f) {
   return ir::evaluate(f, {});
 }
 
-// The bytes of one element.
-std::string element(Literal value, std::int64_t i) {
+/// Element i everywhere in an array of that shape, stored once.
+Literal splat_of(Literal value, std::int64_t i) {
   value.expand();
   const std::size_t size = size_of(value.dtype());
-  return std::string(reinterpret_cast<const char*>(value.raw().data()) + static_cast<std::size_t>(i) * size, size);
-}
-
-bool same(const Literal& a, std::int64_t i, const Literal& b, std::int64_t j) {
-  return element(a, i) == element(b, j) || (is_float(a.dtype()) && std::isnan(a.at(i)) && std::isnan(b.at(j)));
+  const ir::Type type{value.dtype(), {}};
+  return Literal::splat(value.shape(), Literal(type, value.raw().subspan(static_cast<std::size_t>(i) * size, size)));
 }
 
 class Folded : public testing::TestWithParam<Op> {};
@@ -44,8 +39,7 @@ TEST_P(Folded, WholeArrays) {
     const std::vector<Literal> args = c.args(0), expected = ir::evaluate(c.function, args), found = folded(of_constants(c.function, args));
     ASSERT_EQ(found.size(), expected.size());
     for (std::size_t k = 0; k < found.size(); ++k)
-      for (std::int64_t i = 0; i < found[k].shape().size(); ++i)
-        ASSERT_TRUE(same(found[k], i, expected[k], i)) << c.name << ": result " << k << ", element " << i;
+      ASSERT_EQ(test::difference(found[k], expected[k]), "") << c.name << ": result " << k;
   }
 }
 
@@ -59,15 +53,10 @@ TEST_P(FoldedElement, ByItself) {
     const std::vector<Literal> args = c.args(0), expected = ir::evaluate(c.function, args);
     for (std::int64_t i = 0; i < args[0].shape().size(); ++i, ++elements) {
       std::vector<Literal> splats;
-      for (const Literal& arg : args) {
-        Literal one(ir::Type{arg.dtype(), {}});
-        const std::string bytes = element(arg, i);
-        std::memcpy(one.mutable_raw().data(), bytes.data(), bytes.size());
-        splats.push_back(Literal::splat(arg.shape(), one));
-      }
+      for (const Literal& arg : args) splats.push_back(splat_of(arg, i));
       const std::vector<Literal> found = folded(of_constants(c.function, splats));
       for (std::size_t k = 0; k < found.size(); ++k)
-        ASSERT_TRUE(same(found[k], 0, expected[k], i)) << c.name << ": result " << k << " of element " << i;
+        ASSERT_EQ(test::difference(found[k], splat_of(expected[k], i)), "") << c.name << ": result " << k << " of element " << i;
     }
   }
   EXPECT_GT(elements, 0);

@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
 #include "ir/eval/eval.h"
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
 #include "passes/pipeline.h"
+#include "tests/support/errors.h"
 
 namespace burin::passes {
 namespace {
@@ -15,12 +15,7 @@ namespace {
 using namespace ir;
 
 std::string error_of(const std::string& text) {
-  try {
-    run_lowering(parse(text, "x.ir"), Target{}, {});
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::error_of([&] { run_lowering(parse(text, "x.ir"), Target{}, {}); });
 }
 
 // A fusion of %x: f32[3,4] and %w: f32[4,4] in line 2 over a body whose ops begin in line 6.

@@ -2,23 +2,23 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
 #include <random>
 #include <set>
 
-#include "base/error.h"
 #include "ir/eval/eval.h"
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "passes/lower/program.h"
 #include "passes/pipeline.h"
+#include "tests/support/errors.h"
 #include "tests/support/machine.h"
 
 namespace burin::passes {
 namespace {
 
 using namespace ir;
+using test::error_of;
 
 Literal random_literal(const Type& type, std::mt19937& rng) {
   Literal value(type);
@@ -281,15 +281,6 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  return %a, %b\n}\n", {true, true, false}, {0, 1});
 }
 
-std::string message_of(const std::function<void()>& run) {
-  try {
-    run();
-  } catch (const burin::Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(pipeline, names_of_passes_are_checked) {
   const Function f = parse("func @main(%x: f32[2]) -> (f32[2]) {\n  return %x\n}\n");
   const std::string unknown = "passes: unknown pass `smplify`; known: inline_calls, simplify, ";
@@ -297,9 +288,9 @@ TEST(pipeline, names_of_passes_are_checked) {
     Options options;
     if (!disabled.empty()) options.disabled = {disabled};
     options.stop_after = stop_after;
-    return message_of([&] { build_program(f, Target{}, options); });
+    return error_of([&] { build_program(f, Target{}, options); });
   };
-  EXPECT_TRUE(message_of([&] { run_pass("smplify", f, {}); }).starts_with(unknown));
+  EXPECT_TRUE(error_of([&] { run_pass("smplify", f, {}); }).starts_with(unknown));
   EXPECT_TRUE(with("smplify", "").starts_with(unknown));
   EXPECT_TRUE(with("", "smplify").starts_with(unknown));
   EXPECT_EQ(with("lower", ""), "passes: nothing runs without `lower`; these can be left out: simplify, widen_half, fold_constants, "
@@ -332,14 +323,14 @@ TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
 
 TEST(lowering, values_that_no_index_can_count_are_refused) {
   const auto compile = [](const std::string& type) {
-    return message_of([&] {
+    return error_of([&] {
       build_program(parse("func @main(%x: " + type + ") -> (" + type + ") {\n  %y = exp %x\n  return %y\n}\n"), Target{}, {});
     });
   };
   EXPECT_EQ(compile("f64[281474976710656]"), "no error");
   EXPECT_EQ(compile("f64[281474976710657]"), "f64[281474976710657] has more than 2^48 elements, the most that a kernel can work on");
   // In the middle of a fusion too.
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               build_program(parse("func @main(%x: f32[3]) -> (f32[3]) {\n"
                                   "  %y = broadcast %x {shape = [3, 281474976710656], dims = [0]}\n"
                                   "  %z = reduce_max %y {axes = [1]}\n"
@@ -362,7 +353,7 @@ TEST(plan_memory, an_arena_that_no_offset_can_count_is_refused) {
   }
   program.kernels.push_back(kernel);
   program.steps.push_back(step);
-  EXPECT_EQ(message_of([&] { plan_memory(program); }), "the values that live at one time take more than 2^60 bytes");
+  EXPECT_EQ(error_of([&] { plan_memory(program); }), "the values that live at one time take more than 2^60 bytes");
 }
 
 TEST(pipeline, every_pass_says_why_it_stands_where_it_stands) {

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "base/error.h"
 #include "ir/builder.h"
 #include "ir/eval/eval.h"
 #include "ir/literal.h"
+#include "tests/support/errors.h"
 
 namespace burin::test {
 
@@ -30,17 +30,6 @@ ir::Literal apply(const std::vector<ir::Literal>& operands, const ir::attrs_of<o
   std::vector<ir::AttrValue> attributes;
   ir::visit_attrs(a, [&](std::string_view, const auto& field) { attributes.emplace_back(field); });
   return apply_op(op, operands, std::move(attributes), where)[0];
-}
-
-/// The message of the Error that f throws; "no error" otherwise.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace burin::test
