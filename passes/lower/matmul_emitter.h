@@ -1,0 +1,101 @@
+// The one who writes a matmul kernel: loops, tiles and what stands for what while it is written.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "passes/lower/lower.h"
+#include "passes/lower/matmul_plan.h"
+#include "passes/lower/nest.h"
+
+namespace burin::passes::lower {
+
+/// Ops on the product that are cheap enough to be written once per row; more of them run over a copy of the tile.
+inline constexpr std::size_t max_unrolled_epilogue = 2;
+
+class MatmulEmitter {
+ public:
+  MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops,
+                const InPlace& in_place)
+      : body_(body),
+        target_(target),
+        plan_(plan),
+        loops_(loops),
+        in_place_(in_place),
+        tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target))) {}
+
+  Lowering run();
+
+ private:
+  void emit_task();
+  void emit_panels(bool first_outer, bool last_outer);
+  void emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void pack_rhs(const Affine& panel_start, std::int64_t depth);
+  void pack_lhs(const Affine& panel_start, std::int64_t depth);
+  /// f for each packed element of a panel's k: in a loop over whole ones, then for one that k ends in.
+  void over_steps(std::int64_t depth, LoopKind kind, const std::function<void(const Affine& step, std::int64_t k)>& f);
+  ScalarId packed_value(ValueId operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const Affine& first,
+                        std::int64_t k, std::span<const Affine> inside);
+  void emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns,
+                 const Affine& panel_start, std::int64_t depth, bool first, bool last);
+  void finish_tile(BufferId tile, std::int64_t rows, std::int64_t columns, const Affine& row, const Affine& column);
+  std::vector<Affine> flats() const;
+  Affine flat_of(Dim dim) const;
+  /// For loops over tiles: f for each whole tile of the task's block, then for the rest when this block holds it.
+  void over_tiles(const Affine& block, std::int64_t per_block, std::int64_t blocks, std::int64_t whole,
+                  std::int64_t size, std::int64_t rest,
+                  const std::function<void(const Affine& tile, std::int64_t extent)>& f);
+  BufferId tile_buffer(std::int64_t rows, std::int64_t columns);
+  /// A variable over the inner loop of a class that stands for `expression`.
+  void stand_for(Dim dim, const Affine& expression);
+  std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
+  bool pairs() const { return tiles_.unit == 2; }
+  DType partial_dtype() const {
+    if (!tiles_.sums_panels) return plan_.compute;
+    const std::int64_t panels = loops_.size(Dim::k) / loops_.inner(Dim::k) *
+                                ((loops_.inner(Dim::k) + tiles_.depth - 1) / tiles_.depth);
+    return accumulator_dtype(Reduce::sum, plan_.compute, panels);
+  }
+  ScalarId converted(ScalarId value, DType from, DType to) {
+    return from == to ? value : b_.let(Op::convert, {value}, to);
+  }
+  DType packed_dtype() const { return pairs() ? DType::u32 : plan_.compute; }
+  /// Rows of packed A: apart by a little more than the panel, so that they do not fall into one set of the cache.
+  std::int64_t lhs_stride() const {
+    return (tiles_.steps(tiles_.depth) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
+  }
+  /// Where packed A keeps row r of a tile of its block at a step of k.
+  Affine lhs_slot(const Affine& row_tile, const Affine& r, const Affine& step) const {
+    const Affine slot = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride());
+    return lhs_along_m_ ? slot + step * tiles_.rows + r : slot + r * lhs_stride() + step;
+  }
+  void compute_downstream();
+  Index dot_index() const;
+  std::map<ValueId, Index> downstream_places(const Index& dot_index);
+
+  const Function& body_;
+  const Target& target_;
+  const MatmulPlan& plan_;
+  const MatmulLoops& loops_;
+  const InPlace& in_place_;
+  const MatmulTiles tiles_;
+
+  LoweredKernel main_;
+  BlockBuilder b_{main_.kernel};
+  IndexSpace space_;
+  std::optional<ElementEmitter> emitter_;
+  std::vector<BufferId> args_, results_;
+  std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
+  Affine row_block_, column_block_;
+  bool pack_ = false, direct_lhs_ = true;
+  bool lhs_along_m_ = false;  // packed A holds the rows of a tile side by side, as they lie in memory
+  bool along_k_ = false;      // neighbours in k of the right operand are neighbours in memory
+  BufferId packed_, packed_lhs_, partial_, spilled_;
+  std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
+  std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;
+};
+
+}  // namespace burin::passes::lower
