@@ -185,6 +185,7 @@ Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 ///   K9   numbers make sense (strides >= 0, bounds of unrolled loops known, ...) and are bounded, as docs/kernel.md lists
 ///   K10  a bind with mode error names a site
 ///   K11  what one iteration of a vector loop stores no other iteration stores or loads
+///   K12  scratch and tiles are loaded (mma loads its tile) behind a store to them, in the order of the text
 /// K3, K4 and K11 must be proven: a kernel may be refused that would run well.
 std::string verify(const Kernel& kernel);
 

@@ -24,7 +24,11 @@ bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 class KernelVerifier {
  public:
   explicit KernelVerifier(const Kernel& kernel)
-      : kernel_(kernel), var_states_(kernel.var_names.size()), scalars_(kernel.num_scalars), accs_(kernel.num_accs) {}
+      : kernel_(kernel),
+        var_states_(kernel.var_names.size()),
+        scalars_(kernel.num_scalars),
+        accs_(kernel.num_accs),
+        filled_(kernel.buffers.size()) {}
 
   std::string run() {
     check_buffers();
@@ -184,9 +188,17 @@ class KernelVerifier {
     if (is_store && b.space == Space::in) return fail("K8", fmt::format("{} is only read", b.name));
     for (std::size_t axis = 0; axis < indices.size() && !failed(); ++axis) check_axis(b, axis, indices[axis]);
     if (b.space == Space::tile) check_tile_access(b, indices);
+    check_filled(id, is_store);
     const bool shared = b.space == Space::out || b.space == Space::inout;
     if (shared || (vector_depth_ > 0 && b.space != Space::in))
       accesses_.push_back({id, indices, is_store, statement_, facts_.all(), scope_vars_});
+  }
+  // K12 asks for a store earlier in the text; whether it has met this very element is left to the interpreter's NaN patterns.
+  void check_filled(BufferId id, bool is_store) {
+    const Space space = kernel_.buffers[id.index].space;
+    if (space != Space::scratch && space != Space::tile) return;
+    if (is_store) filled_[id.index] = true;
+    if (!filled_[id.index]) fail("K12", fmt::format("{} is loaded before anything is stored to it", buffer_name(id)));
   }
   void check_axis(const Buffer& b, std::size_t axis, const Affine& index) {
     if (!facts_.prove(index)) {
@@ -438,6 +450,7 @@ class KernelVerifier {
     facts_.add(s.hi[0] - Affine(1) - Affine(s.depth));
     access(s.a, s.a_indices, false);
     access(s.b, s.b_indices, false);
+    if (!failed()) check_filled(s.buffer, false);
     facts_.truncate(facts);
     for (VarId var : {s.row, s.column, s.depth}) var_states_[var.index].state = State::gone;
     scope_vars_.resize(vars);
@@ -479,6 +492,7 @@ class KernelVerifier {
   std::vector<Var> var_states_;
   std::vector<Scalar> scalars_;
   std::vector<Acc> accs_;
+  std::vector<bool> filled_;  // by buffer: stored to earlier in the text
   std::vector<VarId> scope_vars_;
   std::vector<ScalarId> scope_scalars_;
   std::vector<AccId> scope_accs_;

@@ -127,7 +127,9 @@ class RowsEmitter {
   bool in_row_ = false;
   std::uint32_t pass_ = 0;
   std::map<ValueId, ScalarId> finished_;          // row reductions of the current row
+  std::vector<bool> is_saved_;                    // by value: of plan_.saved, and a row of it fits
   std::map<ValueId, BufferId> saved_buffers_;
+  std::map<ValueId, std::uint32_t> saved_in_;     // the pass over the current row that stored it
   std::map<ValueId, ScalarId> saved_now_;          // stored to scratch in the current iteration
   std::vector<ValueId> saving_;                   // being emitted on behalf of given()
   std::int64_t saved_stride_ = 1;                  // elements between columns in scratch: one per lane across rows
@@ -161,9 +163,7 @@ std::optional<ScalarId> RowsEmitter::given(ValueId v, const Index& at) {
   if (const auto found = finished_.find(v); found != finished_.end()) {
     return found->second;  // the plan has seen to it that rows meet themselves alone, however `at` spells this one
   }
-  const auto buffer = saved_buffers_.find(v);
-  if (buffer == saved_buffers_.end() || !in_row_ || std::find(saving_.begin(), saving_.end(), v) != saving_.end())
-    return std::nullopt;
+  if (!is_saved_[v.index] || !in_row_ || std::find(saving_.begin(), saving_.end(), v) != saving_.end()) return std::nullopt;
   if (emitter_->flat(at) != domain_flat()) return std::nullopt;  // picked by an index: computed anew
   Affine where = along_.flat() * saved_stride_;
   if (saved_stride_ > 1) {
@@ -175,14 +175,23 @@ std::optional<ScalarId> RowsEmitter::given(ValueId v, const Index& at) {
       if (coefficient == 1) position = position + Affine(var);
     where = where + position;
   }
-  const std::size_t k = static_cast<std::size_t>(std::find(plan_.saved.begin(), plan_.saved.end(), v) - plan_.saved.begin());
-  if (plan_.saved_in[k] < pass_) return b_.load(buffer->second, {space_.resolve(where)});
   if (const auto now = saved_now_.find(v); now != saved_now_.end()) return now->second;
+  // Not the plan but what has been stored decides: a pass may have read v at other elements alone, in another order say.
+  const auto stored = saved_in_.find(v);
+  if (stored != saved_in_.end() && stored->second < pass_)
+    return b_.load(saved_buffers_.at(v), {space_.resolve(where)});
   saving_.push_back(v);
   const ScalarId scalar = emitter_->emit(v, at);
   saving_.pop_back();
-  b_.store(buffer->second, {space_.resolve(where)}, scalar);
   saved_now_[v] = scalar;
+  if (pass_ + 1 == plan_.num_passes) return scalar;
+  if (!saved_buffers_.contains(v))
+    saved_buffers_[v] = main_.kernel.add_buffer({.name = "row" + std::to_string(saved_buffers_.size()),
+                                                 .dtype = body_.type(v).dtype,
+                                                 .shape = Shape{plan_.row_size * saved_stride_}, .strides = {1},
+                                                 .space = Space::scratch});
+  b_.store(saved_buffers_.at(v), {space_.resolve(where)}, scalar);
+  saved_in_[v] = pass_;
   return scalar;
 }
 
@@ -283,6 +292,7 @@ void RowsEmitter::store_row_results() {
 void RowsEmitter::emit_row() {
   emitter_->enter();
   finished_.clear();
+  saved_in_.clear();
   for (std::uint32_t pass = 0; pass < plan_.num_passes; ++pass) emit_pass(pass);
   store_row_results();
   emitter_->leave();
@@ -403,11 +413,8 @@ Lowering RowsEmitter::run() {
                                                  .shape = Shape{num_tasks * plan_.row_size}, .strides = {1}, .space = Space::out}));
   }
   saved_stride_ = lanes_along_rows() ? 1 : std::min(column_grain(), plan_.num_rows) + lanes;
-  for (ValueId v : plan_.saved) {
-    if (plan_.row_size * saved_stride_ > max_saved_elements) break;  // computed again instead
-    saved_buffers_[v] = kernel.add_buffer({.name = "row" + std::to_string(saved_buffers_.size()), .dtype = body_.type(v).dtype,
-                                           .shape = Shape{plan_.row_size * saved_stride_}, .strides = {1}, .space = Space::scratch});
-  }
+  is_saved_.assign(body_.num_values(), false);
+  for (ValueId v : plan_.saved) is_saved_[v.index] = plan_.row_size * saved_stride_ <= max_saved_elements;  // else computed again
   for (OpId op : plan_.column_reductions)
     column_scratch_.push_back(kernel.add_buffer({.name = "column" + std::to_string(column_scratch_.size()),
                                                  .dtype = column_dtype(op),

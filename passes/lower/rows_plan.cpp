@@ -187,10 +187,7 @@ bool plan_rows(const Function& body, RowsPlan* plan) {
       if (is_expensive(body.kind(op)) && body.type(v).size() == size) {
         if (first_pass[v.index] < 0) first_pass[v.index] = pass;
         if (first_pass[v.index] < pass) {
-          if (saved.insert(v).second) {
-            plan->saved.push_back(v);
-            plan->saved_in.push_back(static_cast<std::uint32_t>(first_pass[v.index]));
-          }
+          if (saved.insert(v).second) plan->saved.push_back(v);
           continue;
         }
       }

@@ -23,7 +23,6 @@ struct RowsPlan {
   std::vector<std::uint32_t> ready;   // by value: passes over the row that must be done before it can be computed
   std::uint32_t num_passes = 0;       // passes in which something is accumulated or stored
   std::vector<ValueId> saved;         // dear values of one pass that a later pass reads again
-  std::vector<std::uint32_t> saved_in;
 };
 
 /// True when the body can be lowered row by row: every reduction is along one set of axes of one domain, or over exactly the

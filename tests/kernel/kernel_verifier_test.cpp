@@ -68,7 +68,9 @@ TEST(KernelVerifier, K2DtypesAgree) {
             "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: mma multiplies f64 in f32");
   EXPECT_EQ(body("in x: u32[2,2], in y: f32[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * y[k, c] for k in 0..2"),
             "K2: kernel @f: `mma t[r, c] += x[r, k] * y[k, c] for k in 0..2`: mma multiplies u32 in f32");
-  EXPECT_EQ(body("in x: u32[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"), "");
+  const std::string filled =
+      "tile t: f32[2,2]\n%0 = constant 0 : f32\nfor i in 0..2 unroll {\n  for j in 0..2 unroll {\n    store t[i, j], %0\n  }\n}\n";
+  EXPECT_EQ(body("in x: u32[2,2]", filled + "mma t[r, c] += x[r, k] * x[k, c] for k in 0..2"), "");
   EXPECT_EQ(body("in x: bf16[2,2]", "tile t: bf16[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"),
             "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: mma sums in f32 or f64, found bf16");
   Kernel kernel = parse_kernel("kernel @f() {\n  %0 = constant 1 : f32\n}");
@@ -326,6 +328,18 @@ TEST(KernelVerifier, K11IterationsOfAVectorLoopAreIndependent) {
   EXPECT_EQ(body("", "scratch s: f32[8]\n" + loop + "  %0 = constant 1 : f32\n  store s[7 - j], %0\n}"), "");
   EXPECT_EQ(body("inout y: f32[9]", "for j in 0..8 {\n  %0 = load y[j]\n  store y[j + 1], %0\n}"), "");
   EXPECT_EQ(tasks("out y: f32[32]", "%0 = constant 1 : f32\n" + loop + "  store y[8*t + j], %0\n}"), "");
+}
+
+TEST(KernelVerifier, K12ScratchIsStoredToBeforeItIsLoaded) {
+  const std::string y = "out y: f32[8]", load = "for j in 0..8 {\n  %0 = load s[j]\n  store y[j], %0\n}",
+                    fill = "for k in 0..8 {\n  %1 = constant 0 : f32\n  store s[k], %1\n}\n";
+  EXPECT_EQ(body(y, "scratch s: f32[8]\n" + fill + load), "");
+  EXPECT_EQ(body(y, "scratch s: f32[8]\n" + load),
+            "K12: kernel @f: `%0 = load s[j]`: s is loaded before anything is stored to it");
+  EXPECT_EQ(body(y, "scratch s: f32[8]\nscratch r: f32[8]\nfor k in 0..8 {\n  %1 = constant 0 : f32\n  store r[k], %1\n}\n" + load),
+            "K12: kernel @f: `%1 = load s[j]`: s is loaded before anything is stored to it");
+  EXPECT_EQ(body("in x: f32[2,2]", "tile t: f32[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"),
+            "K12: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: t is loaded before anything is stored to it");
 }
 
 }  // namespace
