@@ -26,6 +26,7 @@ struct LoweredKernel {
 struct Lowering {
   std::vector<LoweredKernel> kernels;
   std::vector<Type> temps;
+  std::size_t main = 0;  // the kernel that does what the body says; others pack for it or combine what it leaves
 };
 
 /// By result: the argument whose memory it takes over, or -1. That argument's parameter is then both (inout).
@@ -50,6 +51,8 @@ bool can_overwrite(std::string_view kind, const Function& body, ValueId arg, Val
 struct Parameters {
   std::vector<BufferId> args, results;
 };
+/// Of a kernel that computes `value` alone: a buffer for each argument that it is made of, none for others.
+std::vector<BufferId> add_arguments(LoweredKernel& lowered, const Function& body, ValueId value);
 Parameters add_parameters(LoweredKernel& lowered, const Function& body, const InPlace& in_place);
 
 }  // namespace burin::passes::lower

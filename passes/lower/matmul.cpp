@@ -105,13 +105,11 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
     mma.a_indices = {space_.resolve(place->offset)};
   } else {
     mma.a = packed_lhs_;
-    mma.a_indices = {space_.resolve(lhs_slot(row_tile, Affine(mma.row), Affine(mma.depth)))};
+    mma.a_indices = {space_.resolve(lhs_slot(row_tile, Affine(mma.row), panel_start, Affine(mma.depth)))};
   }
   if (pack_) {
     mma.b = packed_;
-    mma.b_indices = {space_.resolve((column_tile - column_block_ * tiles_.column_block) *
-                                        (tiles_.steps(tiles_.depth) * tiles_.columns) +
-                                    Affine(mma.depth, width) + Affine(mma.column))};
+    mma.b_indices = {space_.resolve(rhs_slot(column_tile, width, Affine(mma.column), panel_start, Affine(mma.depth)))};
   } else {
     const Index at = operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_);
     const auto place = find_place(body_, plan_.rhs, at, *emitter_);
@@ -137,8 +135,12 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
 
 void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last) {
   emitter_->enter();
-  if (!direct_lhs_ && depth > 0) pack_lhs(panel_start, depth);
-  if (pack_ && depth > 0) pack_rhs(panel_start, depth);
+  const auto packs = [&](MatmulPart side, bool packed, bool shared) {
+    return depth > 0 && packed && (part_ == side || (part_ == MatmulPart::product && !shared));
+  };
+  if (packs(MatmulPart::lhs, !direct_lhs_, shares_lhs_)) pack_lhs(panel_start, depth);
+  if (packs(MatmulPart::rhs, pack_, shares_rhs_)) pack_rhs(panel_start, depth);
+  if (part_ != MatmulPart::product) return emitter_->leave();
   over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
              tiles_.rest_columns, [&](const Affine& column_tile, std::int64_t columns) {
                over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows,
@@ -205,28 +207,16 @@ void MatmulEmitter::emit_task() {
   for (std::int64_t round = 1; round < rounds; ++round) fixed_round(round, false, round + 1 == rounds);
 }
 
-Lowering MatmulEmitter::run() {
-  Kernel& kernel = main_.kernel;
-  kernel.name = body_.name();
-  Parameters parameters = add_parameters(main_, body_, in_place_);
-  args_ = std::move(parameters.args);
-  results_ = std::move(parameters.results);
-  emitter_.emplace(body_, b_, space_, args_);
-  compute_downstream();
-  const std::int64_t size = loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n);
-  kernel.cost = 2.0 * static_cast<double>(size) * static_cast<double>(loops_.size(Dim::k)) / 100.0 +
-                element_cost(body_, target_) * static_cast<double>(size);
-  if (size == 0) {
-    Lowering done;
-    done.kernels.push_back(std::move(main_));
-    return done;
-  }
-
-  // The grid: batch, outer m, outer n, then blocks of the inner m and n.
+// The grid: batch, outer m, outer n, then blocks of the inner m and n; of a packing kernel, those of its side.
+void MatmulEmitter::open_grid() {
+  Kernel& kernel = lowered_.kernel;
+  const auto skips = [&](Dim dim) {
+    return (part_ == MatmulPart::lhs && dim == Dim::n) || (part_ == MatmulPart::rhs && dim == Dim::m);
+  };
   loop_value_.resize(loops_.extents.size());
   for (std::size_t i = 0; i < loops_.extents.size(); ++i) {
     const Dim dim = loops_.dims[i];
-    if (dim == Dim::k || (dim != Dim::batch && i == loops_.of(dim).back())) continue;
+    if (dim == Dim::k || skips(dim) || (dim != Dim::batch && i == loops_.of(dim).back())) continue;
     if (loops_.extents[i] == 1) continue;
     const VarId var = kernel.new_var("");
     kernel.tasks.emplace_back(var, loops_.extents[i]);
@@ -240,9 +230,13 @@ Lowering MatmulEmitter::run() {
     space_.declare(var, blocks);
     return Affine(var);
   };
-  row_block_ = block_var("mb", tiles_.row_blocks);
-  column_block_ = block_var("nb", tiles_.column_blocks);
+  if (part_ != MatmulPart::rhs) row_block_ = block_var("mb", tiles_.row_blocks);
+  if (part_ != MatmulPart::lhs) column_block_ = block_var("nb", tiles_.column_blocks);
+}
 
+// How each side is read: where it lies, or packed, by each task or once for all.
+void MatmulEmitter::choose_places() {
+  Kernel& kernel = lowered_.kernel;
   // Probed with variables that stand for whole loops.
   const std::vector<Affine> before = loop_value_;
   for (Dim dim : {Dim::m, Dim::n, Dim::k})
@@ -252,6 +246,7 @@ Lowering MatmulEmitter::run() {
       space_.declare(var, loops_.extents[i], i);
       loop_value_[i] = Affine(var);
     }
+  compute_downstream();
   // The results say first how loops are split. Where operands disagree, it is they who divide at run time: two places to
   // store to must be told apart.
   const std::size_t no_division = kernel.body.size();
@@ -284,14 +279,18 @@ Lowering MatmulEmitter::run() {
   along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous &&
              tiles_.steps(tiles_.depth) >= tiles_.lanes;
   loop_value_ = before;
+  choose_sharing();
+}
 
+void MatmulEmitter::add_scratch() {
+  Kernel& kernel = lowered_.kernel;
   const auto scratch = [&](const char* name, std::int64_t elements, DType dtype) {
     return kernel.add_buffer(
         {.name = name, .dtype = dtype, .shape = Shape{elements}, .strides = {1}, .space = Space::scratch});
   };
-  if (pack_)
-    packed_ = scratch("packed_b", tiles_.column_block * tiles_.steps(tiles_.depth) * tiles_.columns, packed_dtype());
-  if (!direct_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * tiles_.rows * lhs_stride(), packed_dtype());
+  if (pack_ && !shares_rhs_)
+    packed_ = scratch("packed_b", tiles_.column_block * rhs_tile_size(), packed_dtype());
+  if (!direct_lhs_ && !shares_lhs_) packed_lhs_ = scratch("packed_a", tiles_.row_block * lhs_tile_size(), packed_dtype());
   if (loops_.size(Dim::k) > tiles_.depth)
     partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns, partial_dtype());
   if (downstream_.size() > max_unrolled_epilogue)
@@ -305,9 +304,37 @@ Lowering MatmulEmitter::run() {
                                .shape = Shape{rows, columns},
                                .strides = {columns, 1},
                                .space = Space::tile});
-  emit_task();
+}
+
+Lowering MatmulEmitter::run() {
+  Kernel& kernel = lowered_.kernel;
+  kernel.name = body_.name();
+  Parameters parameters = add_parameters(lowered_, body_, in_place_);
+  args_ = std::move(parameters.args);
+  results_ = std::move(parameters.results);
+  emitter_.emplace(body_, b_, space_, args_);
+  const std::int64_t size = loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n);
+  kernel.cost = 2.0 * static_cast<double>(size) * static_cast<double>(loops_.size(Dim::k)) / 100.0 +
+                element_cost(body_, target_) * static_cast<double>(size);
   Lowering done;
-  done.kernels.push_back(std::move(main_));
+  if (size > 0) {
+    open_grid();
+    choose_places();
+    const auto share = [&](MatmulPart part, Dim free) {
+      const Shape packed = {shared_size(free)};
+      done.kernels.push_back(MatmulEmitter(body_, target_, plan_, loops_, in_place_, part).run_packing());
+      lowered_.params.push_back({Param::temp, static_cast<std::uint32_t>(done.temps.size())});
+      done.temps.push_back({packed_dtype(), packed});
+      return kernel.add_buffer(
+          {.name = part == MatmulPart::lhs ? "packed_a" : "packed_b", .dtype = packed_dtype(), .shape = packed, .strides = {1}, .space = Space::in});
+    };
+    if (shares_lhs_) packed_lhs_ = share(MatmulPart::lhs, Dim::m);
+    if (shares_rhs_) packed_ = share(MatmulPart::rhs, Dim::n);
+    add_scratch();
+    emit_task();
+  }
+  done.main = done.kernels.size();
+  done.kernels.push_back(std::move(lowered_));
   return done;
 }
 

@@ -16,20 +16,32 @@ namespace burin::passes::lower {
 /// Ops on the product that are cheap enough to be written once per row; more of them run over a copy of the tile.
 inline constexpr std::size_t max_unrolled_epilogue = 2;
 
+/// What a kernel of a matmul does: the product, or packing one side of it for all tasks of the product.
+enum class MatmulPart : std::uint8_t { product, lhs, rhs };
+
 class MatmulEmitter {
  public:
   MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops,
-                const InPlace& in_place)
+                const InPlace& in_place, MatmulPart part = MatmulPart::product)
       : body_(body),
         target_(target),
         plan_(plan),
         loops_(loops),
         in_place_(in_place),
+        part_(part),
         tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target))) {}
 
   Lowering run();
 
  private:
+  void open_grid();
+  void choose_places();
+  void choose_sharing();
+  void add_scratch();
+  /// Elements of one side, packed for all tasks.
+  std::int64_t shared_size(Dim free) const;
+  /// A kernel of this part alone.
+  LoweredKernel run_packing();
   void emit_task();
   void emit_panels(bool first_outer, bool last_outer);
   void emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last);
@@ -63,15 +75,20 @@ class MatmulEmitter {
     return from == to ? value : b_.let(Op::convert, {value}, to);
   }
   DType packed_dtype() const { return pairs() ? DType::u32 : plan_.compute; }
-  /// Rows of packed A: apart by a little more than the panel, so that they do not fall into one set of the cache.
+  /// Steps of k that a tile's packed elements lie side by side for: a panel's, or all when every task shares them.
+  std::int64_t packed_steps(bool shared) const { return tiles_.steps(shared ? loops_.inner(Dim::k) : tiles_.depth); }
+  /// Rows of packed A: apart by a little more than they are long, so that they do not fall into one set of the cache.
   std::int64_t lhs_stride() const {
-    return (tiles_.steps(tiles_.depth) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
+    return (packed_steps(shares_lhs_) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
   }
-  /// Where packed A keeps row r of a tile of its block at a step of k.
-  Affine lhs_slot(const Affine& row_tile, const Affine& r, const Affine& step) const {
-    const Affine slot = (row_tile - row_block_ * tiles_.row_block) * (tiles_.rows * lhs_stride());
-    return lhs_along_m_ ? slot + step * tiles_.rows + r : slot + r * lhs_stride() + step;
-  }
+  std::int64_t lhs_tile_size() const { return tiles_.rows * lhs_stride(); }
+  std::int64_t rhs_tile_size() const { return packed_steps(shares_rhs_) * tiles_.columns; }
+  /// Which of the outer loops' rounds a task is in, of those over one side.
+  Affine round_of(Dim free) const;
+  std::int64_t rounds(Dim free) const;
+  /// Where packed A keeps row r of a tile at a step of the panel; packed B column c of a tile of `width` columns.
+  Affine lhs_slot(const Affine& row_tile, const Affine& r, const Affine& panel_start, const Affine& step) const;
+  Affine rhs_slot(const Affine& column_tile, std::int64_t width, const Affine& c, const Affine& panel_start, const Affine& step) const;
   void compute_downstream();
   Index dot_index() const;
   std::map<ValueId, Index> downstream_places(const Index& dot_index);
@@ -81,16 +98,18 @@ class MatmulEmitter {
   const MatmulPlan& plan_;
   const MatmulLoops& loops_;
   const InPlace& in_place_;
+  const MatmulPart part_;
   const MatmulTiles tiles_;
 
-  LoweredKernel main_;
-  BlockBuilder b_{main_.kernel};
+  LoweredKernel lowered_;
+  BlockBuilder b_{lowered_.kernel};
   IndexSpace space_;
   std::optional<ElementEmitter> emitter_;
   std::vector<BufferId> args_, results_;
   std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one
   Affine row_block_, column_block_;
   bool pack_ = false, direct_lhs_ = true;
+  bool shares_lhs_ = false, shares_rhs_ = false;  // packed once, by a kernel of its own, for all tasks
   bool lhs_along_m_ = false;  // packed A holds the rows of a tile side by side, as they lie in memory
   bool along_k_ = false;      // neighbours in k of the right operand are neighbours in memory
   BufferId packed_, packed_lhs_, partial_, spilled_;

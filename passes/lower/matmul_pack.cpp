@@ -2,6 +2,80 @@
 #include "passes/lower/matmul_emitter.h"
 
 namespace burin::passes::lower {
+namespace {
+
+// Blocks of the product that must read a side before it is packed once for all of them: below, a task packs its own.
+constexpr std::int64_t min_sharing_blocks = 3;
+// Multiply-adds, per byte of the second cache, below which one more kernel costs as much as it spares.
+constexpr double min_sharing_work = 16;
+
+}  // namespace
+
+std::int64_t MatmulEmitter::rounds(Dim free) const {
+  return loops_.size(Dim::batch) * (loops_.size(free) / loops_.inner(free)) * (loops_.size(Dim::k) / loops_.inner(Dim::k));
+}
+
+Affine MatmulEmitter::round_of(Dim free) const {
+  Affine round;
+  for (Dim dim : {Dim::batch, free, Dim::k}) {
+    const auto positions = loops_.of(dim);
+    for (std::size_t i = 0; i < positions.size() - (dim == Dim::batch ? 0 : 1); ++i)
+      round = round * loops_.extents[positions[i]] + loop_value_[positions[i]];
+  }
+  return round;
+}
+
+Affine MatmulEmitter::lhs_slot(const Affine& row_tile, const Affine& r, const Affine& panel_start,
+                               const Affine& step) const {
+  const auto at = [&](const Affine& tile, const Affine& k) {
+    return tile * lhs_tile_size() + (lhs_along_m_ ? k * tiles_.rows + r : r * lhs_stride() + k);
+  };
+  if (!shares_lhs_) return at(row_tile - row_block_ * tiles_.row_block, step);
+  return at(round_of(Dim::m) * tiles_.all_row_tiles() + row_tile, tiles_.steps(panel_start) + step);
+}
+
+Affine MatmulEmitter::rhs_slot(const Affine& column_tile, std::int64_t width, const Affine& c,
+                               const Affine& panel_start, const Affine& step) const {
+  const auto at = [&](const Affine& tile, const Affine& k) { return tile * rhs_tile_size() + k * width + c; };
+  if (!shares_rhs_) return at(column_tile - column_block_ * tiles_.column_block, step);
+  return at(round_of(Dim::n) * tiles_.all_column_tiles() + column_tile, tiles_.steps(panel_start) + step);
+}
+
+// Sharing spares packing a side again for every block of the other one, and computing what it is made of; it costs memory
+// for all of the side, which is to stay in the last cache.
+void MatmulEmitter::choose_sharing() {
+  double work = 1;
+  for (std::int64_t extent : loops_.extents) work *= static_cast<double>(extent);
+  if (work < min_sharing_work * static_cast<double>(target_.l2_bytes)) return;
+  const std::int64_t bytes = static_cast<std::int64_t>(size_of(packed_dtype()));
+  const auto blocks = [&](Dim free, std::int64_t inner) { return loops_.size(free) / loops_.inner(free) * inner; };
+  shares_lhs_ = !direct_lhs_ && blocks(Dim::n, tiles_.column_blocks) >= min_sharing_blocks;
+  shares_rhs_ = pack_ && blocks(Dim::m, tiles_.row_blocks) >= min_sharing_blocks;
+  if (shares_lhs_ && shared_size(Dim::m) * bytes > target_.l3_bytes) shares_lhs_ = false;
+  if (shares_rhs_ && shared_size(Dim::n) * bytes > target_.l3_bytes) shares_rhs_ = false;
+}
+
+std::int64_t MatmulEmitter::shared_size(Dim free) const {
+  return rounds(free) * (free == Dim::m ? tiles_.all_row_tiles() * lhs_tile_size() : tiles_.all_column_tiles() * rhs_tile_size());
+}
+
+LoweredKernel MatmulEmitter::run_packing() {
+  const bool left = part_ == MatmulPart::lhs;
+  Kernel& kernel = lowered_.kernel;
+  kernel.name = body_.name() + (left ? "_pack_lhs" : "_pack_rhs");
+  const ValueId side = left ? plan_.lhs : plan_.rhs;
+  args_ = add_arguments(lowered_, body_, side);
+  emitter_.emplace(body_, b_, space_, args_);
+  open_grid();
+  choose_places();
+  const std::int64_t size = shared_size(left ? Dim::m : Dim::n);
+  lowered_.params.push_back({Param::temp, left || !shares_lhs_ ? 0U : 1U});
+  (left ? packed_lhs_ : packed_) = kernel.add_buffer(
+      {.name = "packed", .dtype = packed_dtype(), .shape = Shape{size}, .strides = {1}, .space = Space::out});
+  kernel.cost = (0.2 + element_cost(body_, target_)) * static_cast<double>(size);
+  emit_task();
+  return std::move(lowered_);
+}
 
 void MatmulEmitter::over_steps(std::int64_t depth, LoopKind kind,
                                const std::function<void(const Affine&, std::int64_t)>& f) {
@@ -42,14 +116,12 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
   over_tiles(
       column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
       tiles_.rest_columns, [&](const Affine& tile, std::int64_t columns) {
-        const Affine slot =
-            (tile - column_block_ * tiles_.column_block) * (tiles_.steps(tiles_.depth) * tiles_.columns);
         const auto pack_one = [&](const Affine& step, std::int64_t k, const Affine& c, bool guarded) {
           emitter_->enter();
           stand_for(Dim::n, tile * tiles_.columns + c);
           const std::vector<Affine> inside(guarded ? 1 : 0, Affine(columns - 1) - c);
           const ScalarId value = packed_value(plan_.rhs, plan_.rhs_axes, panel_start + step * tiles_.unit, k, inside);
-          b_.store(packed_, {space_.resolve(slot + step * padded(columns) + c)}, value);
+          b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), c, panel_start, step))}, value);
           emitter_->leave();
         };
         if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
@@ -64,7 +136,7 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
               const ScalarId zero = b_.constant(packed_dtype(), 0);
               b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
                 space_.declare(c, tiles_.lanes);
-                b_.store(packed_, {space_.resolve(slot + step * padded(columns) + first + Affine(c))}, zero);
+                b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), first + Affine(c), panel_start, step))}, zero);
               });
             });
           };
@@ -100,7 +172,7 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
           emitter_->enter();
           stand_for(Dim::m, tile * tiles_.rows + r);
           const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, {});
-          b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, step))}, value);
+          b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, step))}, value);
           emitter_->leave();
         };
         if (lhs_along_m_)

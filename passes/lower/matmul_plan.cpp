@@ -112,12 +112,12 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
       k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), t.unit) * t.unit;
   t.sums_panels = compute == DType::f32 && loops.size(Dim::k) > max_running_k && k > 0;
   if (t.sums_panels) t.depth = std::min(k, summed_depth);
-  const std::int64_t all_rows = t.row_tiles + (t.rest_rows > 0), all_columns = t.column_tiles + (t.rest_columns > 0);
+  const std::int64_t all_rows = t.all_row_tiles(), all_columns = t.all_column_tiles();
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
-  // About 48 tasks where the work allows, each of 2 to 32 MFLOP.
+  // About 48 tasks where the work allows, each of 2 to 32 MFLOP; of less where the caches are small.
   const double total = 2.0 * static_cast<double>(loops.size(Dim::batch)) * static_cast<double>(loops.size(Dim::m)) *
                        static_cast<double>(loops.size(Dim::n)) * static_cast<double>(loops.size(Dim::k));
-  const double per_task = std::clamp(total / 48, 2e6, 32e6);
+  const double per_task = std::clamp(total / 48, std::min(2e6, 2.0 * static_cast<double>(target.l2_bytes)), 32e6);
   const double tiles_per_task = std::max(1.0, per_task / std::max(tile_work, 1.0));
   const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));
   // Squarish in elements.

@@ -49,6 +49,14 @@ struct MatmulTiles {
 
   /// Packed elements of `k` values of k.
   std::int64_t steps(std::int64_t k) const { return (k + unit - 1) / unit; }
+  /// Of the k at which a panel starts, a multiple of `unit`.
+  Affine steps(Affine panel_start) const {
+    panel_start.constant /= unit;
+    for (auto& [var, coefficient] : panel_start.terms) coefficient /= unit;
+    return panel_start;
+  }
+  std::int64_t all_row_tiles() const { return row_tiles + (rest_rows > 0); }
+  std::int64_t all_column_tiles() const { return column_tiles + (rest_columns > 0); }
 };
 MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs);
 /// Are products of bf16 formed pair by pair? Where there is an instruction for it, and enough of either side to pay for

@@ -204,9 +204,8 @@ class ProgramBuilder {
     std::vector<BufferRef> temps;
     for (const Type& type : lowering.temps)
       temps.push_back(new_arena_value(type, with_place(a.body->name() + ".temp", where)));
-    // The first kernel does what the body says; what follows it combines partial results.
-    lower::Work work = lower::work_of(*a.body);
-    for (lower::LoweredKernel& lowered : lowering.kernels) {
+    for (std::size_t i = 0; i < lowering.kernels.size(); ++i) {
+      lower::LoweredKernel& lowered = lowering.kernels[i];
       Step step;
       for (const lower::Param& param : lowered.params) switch (param.kind) {
           case lower::Param::arg:
@@ -221,11 +220,14 @@ class ProgramBuilder {
         }
       step.label = with_place(lowered.kernel.name, where);
       lowered.kernel.cost = std::ceil(lowered.kernel.cost);  // an estimate: digits after the point only disturb the reader
+      lower::Work work;
+      if (i == lowering.main) work = lower::work_of(*a.body);
+      else
+        for (const lower::Param& param : lowered.params)
+          if (param.kind == lower::Param::temp) work.bytes += lowering.temps[param.index].bytes();
       lowered.kernel.flops = work.flops;
       lowered.kernel.bytes = work.bytes;
       add_step(std::move(step), std::move(lowered.kernel));
-      work = {};
-      for (const Type& type : lowering.temps) work.bytes += type.bytes();
     }
   }
 

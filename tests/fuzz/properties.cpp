@@ -31,6 +31,11 @@ const std::vector<Target>& targets() {
 Case::Case(Function f, std::uint64_t seed) : f_(std::move(f)), seed_(seed), inputs_(draw_inputs(f_, seed)) {
   Random random(seed ^ 0x0b71'0000'0000ull);
   target_ = random.pick(targets());
+  if (random.chance(0.3)) {  // so small that even these programs are blocked, cut into panels and packed for all tasks
+    target_.l1_bytes = 2 << 10;
+    target_.l2_bytes = 8 << 10;
+    target_.l3_bytes = 1 << 20;
+  }
   options_.excess_precision = random.chance(0.5);
 }
 

@@ -45,7 +45,8 @@ void expect_close(const Literal& got, const Literal& want, const std::string& wh
   }
 }
 
-void check(std::string_view text, std::vector<bool> donated = {}, std::vector<std::int32_t> aliases = {}) {
+void check(std::string_view text, std::vector<bool> donated = {}, std::vector<std::int32_t> aliases = {},
+           const Target& caches = {}) {
   const Function f = parse(text);
   std::mt19937 rng(7);
   std::vector<Literal> args;
@@ -53,7 +54,7 @@ void check(std::string_view text, std::vector<bool> donated = {}, std::vector<st
   const std::vector<Literal> want = evaluate(f, args);
   for (Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2})
     for (bool fused : {true, false}) {
-      Target target;
+      Target target = caches;
       target.isa = isa;
       Options options;
       options.verify = true;
@@ -71,7 +72,7 @@ void check(std::string_view text, std::vector<bool> donated = {}, std::vector<st
       for (std::size_t i = 0; i < got.size(); ++i) expect_close(got[i], want[i], "result " + std::to_string(i));
       for (const Target& runnable : test::runnable_targets()) {
         if (runnable.isa != isa) continue;
-        const std::vector<Literal> machine = test::run_machine(program, args, runnable, 2);
+        const std::vector<Literal> machine = test::run_machine(program, args, target, 2);
         for (std::size_t i = 0; i < got.size(); ++i) expect_close(machine[i], want[i], "machine result " + std::to_string(i));
       }
     }
@@ -217,6 +218,56 @@ TEST(lowering, matmul_of_bf16) {
       "  %h = convert %x {dtype = bf16}\n"
       "  %y = dot_general %h, %w {lhs_contract = [1], rhs_contract = [0], dtype = bf16}\n"
       "  %t = tanh %y\n  %u = add %t, %y\n  %z = mul %u, %t\n  return %z\n}\n");
+}
+
+Target with_small_caches() {
+  Target target{.isa = Isa::avx512_bf16};
+  target.l1_bytes = 2 << 10;
+  target.l2_bytes = 8 << 10;
+  return target;
+}
+
+std::string kernel_names(std::string_view text, const Target& target) {
+  const Program program = build_program(parse(text), target, {});
+  std::string names;
+  for (const Step& step : program.steps) names += (names.empty() ? "" : " ") + program.kernels[step.kernel].name;
+  return names;
+}
+
+// A side that many tasks read is packed once, by a kernel of its own; the rest of k, of rows and of columns, several
+// contracting axes and batches are not special.
+TEST(lowering, matmul_of_sides_packed_for_all_tasks) {
+  const Target small = with_small_caches();
+  const std::string plain =
+      "func @main(%x: f32[15,1300], %w: f32[99,150]) -> (f32[130,99]) {\n"
+      "  %r = reverse %x {axes = [1]}\n  %s = reshape %r {shape = [130, 150]}\n"
+      "  %y = dot_general %s, %w {lhs_contract = [1], rhs_contract = [1], dtype = f32}\n  return %y\n}\n";
+  EXPECT_EQ(kernel_names(plain, small), "matmul_0_pack_lhs matmul_0_pack_rhs matmul_0");
+  EXPECT_EQ(kernel_names(plain, Target{}), "matmul_0");
+  check(plain, {}, {}, small);
+  for (const char* dtype : {"f64", "bf16", "f16"}) {
+    std::string other = plain;
+    for (std::size_t at; (at = other.find("f32")) != std::string::npos;) other.replace(at, 3, dtype);
+    EXPECT_EQ(kernel_names(other, small), "matmul_0_pack_lhs matmul_0_pack_rhs matmul_0") << dtype;
+    check(other, {}, {}, small);
+  }
+  const std::string turned =
+      "func @main(%x: bf16[151,2,65], %w: bf16[2,151,130]) -> (bf16[65,130], bf16[65,130]) {\n"
+      "  %y = dot_general %x, %w {lhs_contract = [0, 1], rhs_contract = [1, 0], dtype = bf16}\n"
+      "  %t1 = tanh %y\n  %t2 = add %t1, %y\n  %z = mul %t2, %t1\n  return %y, %z\n}\n";
+  EXPECT_EQ(kernel_names(turned, small), "matmul_0_pack_lhs matmul_0_pack_rhs matmul_0");
+  check(turned, {}, {}, small);
+  const std::string batched =
+      "func @main(%x: f32[2,50,3,41], %w: f32[2,3,41,70]) -> (f32[3,2,50,70]) {\n"
+      "  %y = dot_general %x, %w {lhs_batch = [2, 0], rhs_batch = [1, 0], lhs_contract = [3], rhs_contract = [2], dtype = f32}\n"
+      "  return %y\n}\n";
+  EXPECT_NE(kernel_names(batched, small).find("matmul_0_pack_rhs"), std::string::npos);
+  check(batched, {}, {}, small);
+  // No more than the last cache holds.
+  Target smallest = small;
+  smallest.l3_bytes = 80 << 10;
+  EXPECT_EQ(kernel_names(plain, smallest), "matmul_0_pack_rhs matmul_0");
+  check(plain, {}, {}, smallest);
 }
 
 TEST(lowering, matmul_with_epilogue_heads_and_dtypes) {
