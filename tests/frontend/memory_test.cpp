@@ -203,7 +203,7 @@ TEST_P(Memory, OfATrainingStep) {
 
 TEST_P(Memory, OfATrainingStepWithDonation) {
   auto step = jit(train_step, options({0}));
-  const Batch batch = batch_of(4, 96, 300);
+  const Batch batch = batch_of(2, 96, 300);
   Params params = tree::map([](Tensor t) { return t + 0; }, init_model(random::key(0), 300, 96, 128, 2));
   const Tensor rate(1e-3f);
   const Compiled compiled = step.lower(params, batch, rate).compile();

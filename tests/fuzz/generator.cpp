@@ -169,9 +169,9 @@ ValueId Generator::any_of_rank(std::size_t rank) {
 }
 
 // A broadcast, convert or reshape of what is there.
-std::optional<ValueId> Generator::made_from_pool(const Type& type) {
+std::optional<ValueId> Generator::made_from_pool(Type type) {
   const ValueId x = any();
-  const Type& have = b.type(x);
+  const Type have = b.type(x);
   const auto fits = [&](const Ints& dims) {
     for (std::size_t i = 0; i < dims.size(); ++i)
       if (have.shape[i] != 1 && have.shape[i] != type.shape[static_cast<std::size_t>(dims[i])]) return false;
@@ -192,7 +192,7 @@ std::optional<ValueId> Generator::made_from_pool(const Type& type) {
   return b.convert(y, type.dtype);
 }
 
-ValueId Generator::of_type(const Type& type) {
+ValueId Generator::of_type(Type type) {
   if (random.chance(0.7)) {
     std::vector<ValueId> same;
     for (ValueId v : pool)
@@ -211,7 +211,7 @@ ValueId Generator::of_type(const Type& type) {
   return add_arg(type);
 }
 
-ValueId Generator::integer(const Shape& shape) {
+ValueId Generator::integer(Shape shape) {
   for (ValueId v : pool)
     if (is_int(b.type(v).dtype) && b.type(v).shape == shape && random.chance(0.5)) return v;
   return random.chance(0.6) ? add_arg({integer_dtype(), shape}) : of_type({integer_dtype(), shape});

@@ -32,8 +32,8 @@ class Generator {
   /// A value with that many axes at least; a new argument if there is none.
   ValueId any_of_rank(std::size_t rank);
   /// A value of that type: one of the pool, one made from the pool, a constant or a new argument.
-  ValueId of_type(const Type& type);
-  ValueId integer(const Shape& shape);
+  ValueId of_type(Type type);  // by value: types of values move as the builder grows
+  ValueId integer(Shape shape);
 
   DType dtype();
   DType integer_dtype();
@@ -59,7 +59,7 @@ class Generator {
   bool draw_op(Op op);
   bool repeat_an_op();
   std::vector<ValueId> choose_results();
-  std::optional<ValueId> made_from_pool(const Type& type);
+  std::optional<ValueId> made_from_pool(Type type);
 
   std::vector<std::int64_t> extents_;
   std::vector<DType> dtypes_;

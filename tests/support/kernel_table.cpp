@@ -49,16 +49,22 @@ std::vector<KernelRow> step_rows(const Function& fused, const Program& program) 
   fused.for_each_op([&](OpId op) {
     if (fused.kind(op) == Op::fusion) fusions[fused.attrs<Op::fusion>(op).body->name()] = row_of(fused, op);
   });
-  constexpr std::string_view columns = "_columns";
+  const auto part_of_fusion = [&](std::string_view label) -> std::string {
+    for (const auto& [suffix, part] : {std::pair{"_columns", "columns"}, {"_pack_lhs", "left side"}, {"_pack_rhs", "right side"}})
+      if (label.ends_with(suffix))
+        if (const std::string_view fusion = label.substr(0, label.rfind(suffix)); fusions.contains(fusion))
+          return fmt::format("{} of {}", part, fusion);
+    return {};
+  };
   std::vector<KernelRow> rows;
   for (const Step& step : program.steps) {
     const std::string label = step.label.substr(0, step.label.find(' '));  // without the place
     KernelRow row;
     if (const auto found = fusions.find(label); found != fusions.end()) {
       row = found->second;
-    } else if (label.ends_with(columns) && fusions.contains(label.substr(0, label.size() - columns.size()))) {
-      row.combines = true;
-      row.text = "columns of " + label.substr(0, label.size() - columns.size());
+    } else if (std::string part = part_of_fusion(label); !part.empty()) {
+      row.helps = true;
+      row.text = std::move(part);
     } else {
       row.text = step.label;
     }

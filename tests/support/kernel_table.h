@@ -13,10 +13,10 @@ struct KernelRow {
   std::string text;      // "matmul  dot_general f32[2,16,64] + 9 elementwise -> f32[2,16,64]"
   std::size_t anchors = 0, elementwise = 0;
   std::vector<ir::Type> dots;  // what its dot_generals give
-  bool combines = false;       // adds up what the tasks of the step before left of column sums
+  bool helps = false;          // packs a side for a matmul, or adds up what tasks left of column sums
   /// An elementwise op that no other work is fused with.
   bool alone() const { return anchors == 0 && elementwise == 1; }
-  bool only_moves() const { return anchors + elementwise == 0 && !combines; }
+  bool only_moves() const { return anchors + elementwise == 0 && !helps; }
 };
 
 /// A row per fusion of a fused function, in program order.
