@@ -5,10 +5,14 @@
 
 namespace burin {
 
-/// Writes what a crash context wants to leave behind to a file among the temporary ones; its path, or "(could not be written)".
+/// Writes what a crash context wants to leave behind to a file among the temporary ones, another one for each call; its path, or
+/// "(could not be written)".
 std::string save_crash_input(const std::string& text);
 
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& note);
+
+/// Prints the contexts of this thread to stderr, innermost first, once: what a tool's handler of signals calls, as check_failed does.
+void print_crash_contexts();
 
 /// Text printed by check_failed before aborting, for example the running pass and its input. Scopes nest per thread.
 class CrashContext {
@@ -20,7 +24,7 @@ class CrashContext {
   CrashContext& operator=(const CrashContext&) = delete;
 
  private:
-  friend void check_failed(const char*, int, const char*, const std::string&);
+  friend void print_crash_contexts();
   Describe describe_;
   const void* data_;
   CrashContext* outer_;

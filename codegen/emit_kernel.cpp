@@ -40,12 +40,13 @@ KernelEmitter::KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module,
   status_ = function_->getArg(4);
 }
 
-void KernelEmitter::emit() {
+llvm::Function* KernelEmitter::emit() {
   llvm::LLVMContext& context = module_.getContext();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
   bind_buffers();
   emit_tasks();
   b_.CreateRetVoid();
+  return function_;
 }
 
 // Parameters are disjoint from one another and from scratch, which is said once per access: alias scopes. Each access
@@ -126,7 +127,9 @@ void KernelEmitter::emit_tasks() {
 }
 
 void KernelEmitter::emit_block(const ir::Block& block) {
-  for (const Stmt& s : block) emit_stmt(s);
+  const Stmt* outer = statement_;
+  for (const Stmt& s : block) emit_stmt(*(statement_ = &s));
+  statement_ = outer;
 }
 
 void KernelEmitter::emit_stmt(const Stmt& s) {

@@ -48,7 +48,12 @@ class KernelEmitter {
   /// Adds the function `symbol` to the module.
   KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module, const ir::Kernel& kernel, const ir::Target& target,
                 const std::string& symbol);
-  void emit();
+  llvm::Function* emit();
+
+  const ir::Kernel& kernel() const { return kernel_; }
+  const ir::Target& target() const { return target_; }
+  /// Which one is being emitted; null before the first and after the last.
+  const ir::Stmt* statement() const { return statement_; }
 
  private:
   using Stmt = ir::Stmt;
@@ -164,6 +169,7 @@ class KernelEmitter {
   llvm::IRBuilderBase& b_;
   llvm::Module& module_;
   const ir::Kernel& kernel_;
+  const Stmt* statement_ = nullptr;
   const ir::Target& target_;
   llvm::Function* function_ = nullptr;
   llvm::Value* task_ = nullptr;

@@ -6,8 +6,10 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,11 +42,26 @@ std::string plain_symbol(const std::string& name) {
   return symbol;
 }
 
-// For a check that fails: the kernel, and the command that repeats it.
-std::string describe_kernel(const void* data) {
-  const auto& kernel = *static_cast<const ir::Kernel*>(data);
+// Its number in the order of the text; false when it is none of this block's.
+bool count_to(const ir::Stmt* statement, const ir::Block& block, std::size_t* number) {
+  for (const ir::Stmt& s : block) {
+    if (&s == statement) return true;
+    ++*number;
+    if (count_to(statement, s.body, number)) return true;
+  }
+  return false;
+}
+
+// For a check that fails: the kernel, its statement, and the command that repeats it. Takes a KernelEmitter.
+std::string describe_emission(const void* data) {
+  const auto& emitter = *static_cast<const KernelEmitter*>(data);
+  const ir::Kernel& kernel = emitter.kernel();
+  std::string at;
+  if (std::size_t number = 0; count_to(emitter.statement(), kernel.body, &number))
+    at = "  at statement " + std::to_string(number) + ": " + ir::print_statement(kernel, number) + "\n";
   const std::string path = save_crash_input(ir::print(kernel));
-  return "  in code generation of kernel @" + kernel.name + "\n  which is in " + path + "; repeat with: burin-opt " + path + " --emit=llvm";
+  return at + "  in code generation of kernel @" + kernel.name + "\n  which is in " + path + "; repeat with: burin-opt " + path +
+         " --emit=llvm" + ir::target_option(emitter.target());
 }
 
 }  // namespace
@@ -59,8 +76,16 @@ std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::Tar
   for (const ir::Kernel* kernel : kernels) {
     std::string symbol = plain_symbol(kernel->name);
     for (int i = 1; module->getNamedValue(symbol) != nullptr; ++i) symbol = plain_symbol(kernel->name) + "_" + std::to_string(i);
-    const CrashContext context(&describe_kernel, kernel);
-    KernelEmitter(builder, *module, *kernel, target, symbol).emit();
+    KernelEmitter emitter(builder, *module, *kernel, target, symbol);
+    const CrashContext crash_context(&describe_emission, &emitter);
+    const llvm::Function* function = emitter.emit();
+#if BURIN_ASSERTS
+    std::string problem;
+    llvm::raw_string_ostream text(problem);
+    BURIN_CHECK(!llvm::verifyFunction(*function, &text), problem);
+#else
+    (void)function;
+#endif
     if (symbols != nullptr) symbols->push_back(symbol);
   }
   return module;

@@ -13,7 +13,6 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/OptBisect.h>
-#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -178,11 +177,6 @@ void store_single_lanes(llvm::Function& function) {
 }  // namespace
 
 void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-#if BURIN_ASSERTS
-  std::string problem;
-  llvm::raw_string_ostream text(problem);
-  BURIN_CHECK(!llvm::verifyModule(module, &text), problem);
-#endif
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;

@@ -87,6 +87,10 @@ bool isa_from_name(std::string_view text, Isa* isa) {
   return false;
 }
 
+std::string target_option(const Target& target) {
+  return target == host_target() ? "" : fmt::format(" --target={}", name(target.isa));
+}
+
 std::string to_string(const Target& target) {
   return fmt::format("{}{} l1={} l2={} l3={}", name(target.isa), target.avx512_fp16 ? "+fp16" : "",
                      size_text(target.l1_bytes), size_text(target.l2_bytes), size_text(target.l3_bytes));

@@ -25,6 +25,8 @@ std::string to_string(const Target& target);
 std::string_view name(Isa isa);
 /// False when the name is none of avx2, avx512, avx512_bf16, amx.
 bool isa_from_name(std::string_view text, Isa* isa);
+/// " --target=avx2", what burin-opt is told to do the same on another machine; "" where the target is this machine.
+std::string target_option(const Target& target);
 /// These names, for messages.
 std::string known_isas();
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/check.h"
 #include "ir/function.h"
@@ -12,15 +13,16 @@ namespace burin::passes {
 /// Holds for the life of the object, which must not outlast what it is given.
 class CrashNote {
  public:
-  /// `repeat`: the passes of burin-opt that do the same to `input`, "lower,schedule".
-  CrashNote(std::string_view pass, const ir::Function& input, std::string_view repeat)
-      : pass_(pass), repeat_(repeat), input_(input), context_(&describe, this) {}
+  /// `repeat`: the options with which burin-opt does the same to `input`, "--passes=lower,schedule".
+  CrashNote(std::string_view pass, const ir::Function& input, std::string repeat)
+      : pass_(pass), repeat_(std::move(repeat)), input_(input), context_(&describe, this) {}
   CrashNote(const CrashNote&) = delete;
   CrashNote& operator=(const CrashNote&) = delete;
 
  private:
   static std::string describe(const void* note);
-  std::string_view pass_, repeat_;
+  std::string_view pass_;
+  std::string repeat_;
   const ir::Function& input_;
   CrashContext context_;
 };

@@ -107,7 +107,7 @@ Function run_function_passes(const Function& f, const Options& options) {
   Function now = f;
   for (const FunctionPass& pass : function_passes()) {
     if (disabled(options, pass.info.name) && pass.info.name != "fuse") continue;
-    const CrashNote note(pass.info.name, now, pass.info.name);
+    const CrashNote note(pass.info.name, now, "--passes=" + std::string(pass.info.name));
     const Timer timer;
     Function next = pass.run(now, options);
     const double seconds = timer.seconds();
@@ -126,7 +126,7 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
   for (const PassInfo& pass : lowering_passes()) {
     if (disabled(options, pass.name)) continue;
     passes += (passes.empty() ? "" : ",") + std::string(pass.name);
-    const CrashNote note(pass.name, fused, passes);
+    const CrashNote note(pass.name, fused, "--passes=" + passes + target_option(target));
     const Timer timer;
     if (pass.name == "lower") program = lower_program(fused, target, options.donated);
     if (pass.name == "schedule") schedule(program);
@@ -149,7 +149,7 @@ Program build_program(const Function& f, const Target& target, const Options& op
 Function run_pass(std::string_view name, const Function& f, const Options& options) {
   for (const FunctionPass& pass : function_passes()) {
     if (pass.info.name != name) continue;
-    const CrashNote note(pass.info.name, f, pass.info.name);
+    const CrashNote note(pass.info.name, f, "--passes=" + std::string(name));
     return pass.run(f, options);
   }
   fail(Msg::unknown_pass, name, names([](const PassInfo& pass) { return pass.stage != "lower"; }));

@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <iostream>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "tools/execute/crash.h"
 #include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
 #include "tools/execute/main.h"
@@ -105,12 +107,19 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   request.target = target_of(line.target);
 }
 
+std::string repeat_bisect(const void* data) {
+  const auto& line = *static_cast<const CommandLine*>(data);
+  return fmt::format("  while bisecting; repeat with: burin-opt {} --bisect --inputs={}{}{}", line.path, line.inputs,
+                     line.target.empty() ? "" : " --target=" + line.target, line.no_excess_precision ? " --no-excess-precision" : "");
+}
+
 int bisect(const CommandLine& line, const tools::Unit& unit) {
   if (!unit.function) throw burin::Error("--bisect takes a function, found a program");
+  const burin::CrashContext context(&repeat_bisect, &line);
   const Function& f = *unit.function;
   const opt::Request& request = line.request;
   const auto culprit = opt::bisect(f, tools::read_inputs(line.inputs, tools::input_slots(unit)), request.target,
-                                   opt::function_steps(request.excess_precision));
+                                   opt::pipeline(request.excess_precision));
   fmt::print("{}\n", culprit ? opt::to_string(*culprit) : "no pass changes the result");
   return culprit ? failed : 0;
 }
@@ -137,6 +146,7 @@ int run(CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tools::report_crashes();
   CLI::App app{
       "Runs passes over IR text and prints what comes out.\nExit status: 0 done, 1 bad input or a failed --check, 2 "
       "wrong usage."};

@@ -11,6 +11,7 @@
 #include "runtime/limits.h"
 #include "tools/execute/backends.h"
 #include "tools/execute/compare.h"
+#include "tools/execute/crash.h"
 #include "tools/execute/files.h"
 #include "tools/execute/input_text.h"
 #include "tools/execute/main.h"
@@ -113,6 +114,7 @@ int run_all(const CommandLine& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tools::report_crashes();
   CLI::App app{
       "Computes IR text on tensors.\nExit status: 0 done, 1 bad input or results that differ from --expect, 2 wrong "
       "usage."};

@@ -78,7 +78,7 @@ ScalarId ElementEmitter::emit(ValueId v, const Index& at) {
   if (const std::int64_t arg = arg_of_value_[v.index]; arg >= 0)
     scalar = load(buffers_[static_cast<std::size_t>(arg)], flat(at), body_.type(v).dtype);
   else
-    scalar = emit_op(body_.def(v), at);
+    scalar = visit_op(body_.def(v), at);
   memo_[v.index].push_back({at_flat, guards_.size(), scalar});
   trail_.push_back(v);
   return scalar;
@@ -115,6 +115,19 @@ ScalarId ElementEmitter::emit_elementwise(OpId op, const Index& at) {
   for (ValueId operand : body_.operands(op)) args.push_back(emit(operand, at));
   if (body_.kind(op) == Op::stop_gradient) return args[0];
   return b_.let(body_.kind(op), std::move(args), body_.type(body_.result(op)).dtype);
+}
+
+// Named when a check fails: the op itself, not those that asked for its element.
+ScalarId ElementEmitter::visit_op(OpId op, const Index& at) {
+  struct Return {
+    ~Return() { place = outer; }
+    OpId& place;
+    OpId outer;
+  } const back{visit_.op, visit_.op};
+  std::optional<CrashContext> context;
+  if (!visit_.op.valid()) context.emplace(&describe_visit, &visit_);
+  visit_.op = op;
+  return emit_op(op, at);
 }
 
 ScalarId ElementEmitter::emit_op(OpId op, const Index& at) {

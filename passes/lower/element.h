@@ -99,6 +99,7 @@ class ElementEmitter {
   VarId bind(ScalarId value, std::int64_t extent, IndexMode mode, OpId op, std::int64_t axis);
 
  private:
+  ScalarId visit_op(OpId op, const Index& at);
   ScalarId emit_op(OpId op, const Index& at);
   ScalarId emit_elementwise(OpId op, const Index& at);
   ScalarId emit_reduce(OpId op, const Index& at);
@@ -125,6 +126,7 @@ class ElementEmitter {
     ScalarId scalar;
   };
   const Function& body_;
+  OpVisit visit_{&body_, OpId{}};  // the op whose element is being computed
   BlockBuilder& b_;
   IndexSpace& space_;
   std::vector<BufferId> buffers_;

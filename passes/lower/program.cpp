@@ -37,7 +37,9 @@ class ProgramBuilder {
     place_results();
     find_order();
     find_last_reads();
-    for (OpId op : order_) add_op(op);
+    OpVisit visit{&f_, OpId{}};
+    const CrashContext context(&describe_visit, &visit);
+    for (OpId op : order_) add_op(visit.op = op);
     copy_remaining_results();
     return std::move(program_);
   }

@@ -34,6 +34,16 @@ std::vector<const Kernel*> pointers(const std::vector<Kernel>& kernels) {
   return result;
 }
 
+#if BURIN_ASSERTS
+TEST(CodegenModuleDeathTest, what_llvm_refuses_names_the_kernel_and_how_to_repeat_it) {
+  // A product of f32 and f64, which no verified kernel has.
+  std::vector<Kernel> kernels = {multiply_add("right"), multiply_add("mixed")};
+  kernels[1].body[0].body[4].args[1] = kernels[1].body[0].body[2].result;
+  EXPECT_DEATH(codegen::emit_llvm(pointers(kernels), avx2_target()),
+               "operands .*\n(.*\n)*  in code generation of kernel @mixed\n  which is in .*; repeat with: burin-opt .*.ir --emit=llvm");
+}
+#endif
+
 TEST(CodegenModule, narrow_targets_get_no_wider_instruction) {
   const std::vector<Kernel> kernels = {multiply_add("k")};
   const std::string narrow = codegen::emit_assembly(pointers(kernels), avx2_target());

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <stdexcept>
 
+#include "base/check.h"
 #include "ir/parser.h"
 #include "ir/rewriter.h"
 #include "passes/pipeline.h"
@@ -31,14 +33,15 @@ std::vector<Literal> inputs() {
 }
 
 /// The pipeline with `wrong` in the place of, or behind, the pass of that name.
-std::vector<Step> with(const std::string& name, const Step& wrong, bool instead) {
-  std::vector<Step> steps = function_steps(false);
+Pipeline with(const std::string& name, const Step& wrong, bool instead) {
+  Pipeline all = pipeline(false);
+  std::vector<Step>& steps = all.steps;
   const auto at = std::find_if(steps.begin(), steps.end(), [&](const Step& step) { return step.name == name; });
   if (instead)
     *at = wrong;
   else
     steps.insert(at + 1, wrong);
-  return steps;
+  return all;
 }
 
 /// Every `sub` gets its operands the wrong way round.
@@ -53,7 +56,7 @@ Function swap_operands(const Function& f) {
 }
 
 TEST(bisect, finds_nothing_in_the_pipeline_as_it_is) {
-  EXPECT_FALSE(bisect(parse(program), inputs(), Target{}, function_steps(true)).has_value());
+  EXPECT_FALSE(bisect(parse(program), inputs(), Target{}, pipeline(true)).has_value());
 }
 
 TEST(bisect, names_the_pass_whose_result_is_wrong) {
@@ -93,6 +96,33 @@ TEST(bisect, names_what_the_verifier_finds) {
   EXPECT_EQ(to_string(*culprit), "wrong after lose_a_result: V7: @main: result 99 does not exist");
 }
 
+TEST(bisect, names_the_pass_that_throws) {
+  const Step wrong{"simplify", [](const Function& f, const passes::MayRewrite& may) {
+                     std::size_t rewrites = 0;
+                     return passes::simplify(f, [&](std::string_view what) {
+                       if (may(what) && ++rewrites == 2) throw std::out_of_range("planted");
+                       return rewrites <= 1;
+                     });
+                   }};
+  const auto culprit = bisect(parse(program), inputs(), Target{}, with("simplify", wrong, true));
+  ASSERT_TRUE(culprit.has_value());
+  EXPECT_EQ(to_string(*culprit),
+            "wrong after simplify, rewrite 2, movement: reshape (<text>:6) becomes sub: it throws: planted");
+}
+
+TEST(bisect_death, a_failed_check_names_rewrite_and_pass_and_how_to_repeat_it) {
+  const Step wrong{"simplify", [](const Function& f, const passes::MayRewrite& may) {
+                     std::size_t rewrites = 0;
+                     return passes::simplify(f, [&](std::string_view what) {
+                       BURIN_CHECK(may(what) && ++rewrites < 2, "planted");
+                       return true;
+                     });
+                   }};
+  EXPECT_DEATH(bisect(parse(program), inputs(), Target{}, with("simplify", wrong, true)),
+               "planted\n(  at op [0-9]+ of @main: .*\n)?  in pass `simplify` on @main\n  whose input is in .*burin-crash-[0-9]+.ir; "
+               "repeat with: burin-opt .*burin-crash-[0-9]+.ir --passes=simplify\n  behind rewrite 2, movement: reshape");
+}
+
 TEST(bisect, refuses_inputs_on_which_the_function_fails) {
   const Function f = parse(
       "func @main(%x: f32[2], %i: i32[1,1]) -> (f32[1]) {\n"
@@ -100,7 +130,7 @@ TEST(bisect, refuses_inputs_on_which_the_function_fails) {
       "[1]}\n"
       "  return %y\n}\n");
   const std::vector<Literal> out_of_range = {test::values(f32, "1 2"), test::values(i32, {1, 1}, "7")};
-  EXPECT_EQ(test::error_of([&] { bisect(f, out_of_range, Target{}, function_steps(true)); }),
+  EXPECT_EQ(test::error_of([&] { bisect(f, out_of_range, Target{}, pipeline(true)); }),
             "gather: index 7 is out of range for axis 0 of f32[2]: expected 0 to 1 (<text>:2)");
 }
 
