@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/message_ids.h"
+#include "passes/lower/attention_plan.h"
 #include "passes/lower/rows_plan.h"
 
 namespace burin::passes::lower {
@@ -31,13 +32,14 @@ class BodyCheck {
       : where_(to_string(f.location(fusion))), a_(f.attrs<Op::fusion>(fusion)), body_(*a_.body) {}
 
   void run() const {
-    const bool known = a_.kind == "loop" || a_.kind == "rows" || a_.kind == "matmul" || a_.kind == "scatter";
+    const bool known = a_.kind == "loop" || a_.kind == "rows" || a_.kind == "matmul" || a_.kind == "scatter" || a_.kind == "attention";
     if (!known) fail_at(where_, Msg::fusion_kind, a_.kind);
     if (body_.results().empty()) refuse("it returns nothing");
     check_ops();
     if (a_.kind == "loop") check_sizes();
     if (a_.kind == "rows") check_rows();
     if (a_.kind == "matmul") check_anchor(Op::dot_general);
+    if (a_.kind == "attention") check_attention();
     if (a_.kind == "scatter") check_anchor(Op::scatter);
   }
 
@@ -72,6 +74,11 @@ class BodyCheck {
   void check_rows() const {
     RowsPlan plan;
     if (!plan_rows(body_, &plan)) refuse("it has no reductions that run along the rows of one domain");
+  }
+
+  void check_attention() const {
+    AttentionPlan plan;
+    if (const std::string why = plan_attention(body_, &plan); !why.empty()) refuse(why);
   }
 
   void check_anchor(Op kind) const {

@@ -40,6 +40,8 @@ Lowering lower_rows(const Function& body, const Target& target, const InPlace& i
 Lowering lower_matmul(const Function& body, const Target& target, const InPlace& in_place = {});
 /// A scatter into its operand, and elementwise ops on the result.
 Lowering lower_scatter(const Function& body, const Target& target, const InPlace& in_place = {});
+/// Sums over one axis of scores that are products themselves: softmax and the second product, and their derivatives.
+Lowering lower_attention(const Function& body, const Target& target);
 
 /// By the kind of a fusion op.
 Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place = {});

@@ -50,7 +50,8 @@ std::vector<BufferId> add_arguments(LoweredKernel& lowered, const Function& body
 }
 
 bool can_overwrite(std::string_view kind, const Function& body, ValueId arg, ValueId result) {
-  if (kind == "rows") return false;  // several passes read a row; each may come after a store
+  // Several passes read a row, each maybe after a store; tasks of an attention read what others write.
+  if (kind == "rows" || kind == "attention") return false;
   std::vector<bool> follows(body.num_values(), false);
   follows[arg.index] = true;
   bool aligned = true;

@@ -200,6 +200,7 @@ Lowering lower_fusion(std::string_view kind, const Function& body, const Target&
   if (kind == "loop") return lower_loop(body, target, in_place);
   if (kind == "rows") return lower_rows(body, target, in_place);
   if (kind == "matmul") return lower_matmul(body, target, in_place);
+  if (kind == "attention") return lower_attention(body, target);
   BURIN_CHECK(kind == "scatter", "unknown kind of fusion " + std::string(kind));
   return lower_scatter(body, target, in_place);
 }

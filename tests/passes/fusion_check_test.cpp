@@ -35,7 +35,7 @@ TEST(FusionCheck, SaysWhereAndWhyABodyFitsNoLowering) {
   const std::string scatter =
       "  %s = scatter %w, %i, %x {update_window_dims = [0,1], scatter_dims_to_operand_dims = [0], combine = add, mode = clip}\n";
   const Case cases[] = {
-      {"banana", "  return %x\n", "fusion: unknown kind `banana`, expected loop, rows, matmul or scatter (x.ir:2)"},
+      {"banana", "  return %x\n", "fusion: unknown kind `banana`, expected loop, rows, matmul, attention or scatter (x.ir:2)"},
       {"loop", "  %0 = optimization_barrier %x\n  return %0\n",
        "fusion: @b is no body of kind loop: it holds optimization_barrier (x.ir:6)"},
       {"loop", "  %0 = fusion %x {kind = \"loop\", body = @c}\n  return %0\n",
@@ -65,6 +65,24 @@ TEST(FusionCheck, SaysWhereAndWhyABodyFitsNoLowering) {
       {"matmul", "  %d = dot_general %w, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n"
                  "  %t = transpose %d {permutation = [1,0]}\n  %0 = add %d, %t\n  return %0\n",
        "fusion: @b is no body of kind matmul: its results do not follow the dot_general element by element (x.ir:2)"},
+      {"attention", "  %0 = tanh %x\n  return %0\n",
+       "fusion: @b is no body of kind attention: it holds no product of two operands (x.ir:2)"},
+      {"attention", std::string(dot) + "  return %d\n",
+       "fusion: @b is no body of kind attention: nothing sums over its scores (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = slice %d {start = [0,0], limit = [1,1], stride = [1,1]}\n  return %0\n",
+       "fusion: @b is no body of kind attention: slice (x.ir:7) is neither arithmetic on scores nor a move that keeps all of them (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = reduce_sum %d {axes = [0, 1]}\n  return %0\n",
+       "fusion: @b is no body of kind attention: reduce_sum (x.ir:7) does not sum over one whole axis of the scores (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = reduce_sum %d {axes = [0]}\n  %1 = reduce_sum %d {axes = [1]}\n  return %1\n",
+       "fusion: @b is no body of kind attention: reduce_sum (x.ir:8) sums over another axis than what stands before it (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = reduce_sum %d {axes = [1]}\n  %1 = broadcast %0 {shape = [3, 4], dims = [0]}\n"
+                    "  %2 = mul %1, %d\n  %3 = reduce_sum %2 {axes = [1]}\n  return %3\n",
+       "fusion: @b is no body of kind attention: reduce_sum (x.ir:10) needs another sum to be complete (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = reduce_max %d {axes = [1]}\n  %1 = broadcast %0 {shape = [3, 4], dims = [0]}\n"
+                    "  %2 = mul %1, %d\n  %3 = reduce_sum %2 {axes = [1]}\n  return %3\n",
+       "fusion: @b is no body of kind attention: reduce_sum (x.ir:10) sums something else than exponentials below the maximum (x.ir:2)"},
+      {"attention", std::string(dot) + "  %0 = reduce_sum %d {axes = [1]}\n  return %d\n",
+       "fusion: @b is no body of kind attention: a result is not summed over the scores (x.ir:2)"},
       {"scatter", "  %0 = tanh %x\n  return %0\n", "fusion: @b is no body of kind scatter: it holds no scatter (x.ir:2)"},
       {"scatter", dot + scatter + "  return %s\n", "fusion: @b is no body of kind scatter: it holds dot_general (x.ir:6)"},
       {"scatter", scatter + "  %t = transpose %s {permutation = [1,0]}\n  return %t\n",

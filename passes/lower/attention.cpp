@@ -1,0 +1,449 @@
+// The attention lowering. A task holds a block of positions along the fixed axis and walks over tiles of the moving one; the
+// scores of a tile are products in scratch, what is made of them is computed on the tile and multiplied or summed there, so
+// that no value of the whole domain exists. Softmax in one walk: Milakov and Gimelshein, "Online normalizer calculation for
+// softmax" (2018); with the second product and the recomputation for derivatives: Dao et al., "FlashAttention" (2022).
+// Tiles lie as [moving][fixed], lanes run along the fixed axis: a row's maximum and sum need no sum across lanes.
+#include <algorithm>
+
+#include "base/check.h"
+#include "passes/lower/attention_emitter.h"
+#include "passes/lower/nest.h"
+
+namespace burin::passes::lower {
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
+
+constexpr std::int64_t tile_positions = 64;
+
+}  // namespace
+
+AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target) {
+  AttentionTiles t;
+  const std::int64_t fixed = plan.extents[plan.fixed], moving = plan.extents[plan.moving];
+  t.lanes = native_lanes(target);
+  // Sums in registers enough to hide the latency of a multiply-add, and half of the registers left for factors.
+  t.rows = target.vector_registers() / 4;
+  t.fixed = std::min(tile_positions, rounded_up(fixed, t.lanes));
+  t.columns = t.fixed % (2 * t.lanes) == 0 ? 2 * t.lanes : t.lanes;
+  t.moving = std::min(tile_positions, rounded_up(moving, t.rows));
+  t.fixed_blocks = ceil_div(fixed, t.fixed);
+  t.moving_blocks = ceil_div(moving, t.moving);
+  return t;
+}
+
+Affine AttentionEmitter::at_axes(const Affine& in_plan) const {
+  Affine sum(in_plan.constant);
+  for (const auto& [var, coefficient] : in_plan.terms) sum = sum + at_[var.index] * coefficient;
+  return sum;
+}
+
+Index AttentionEmitter::placed(ValueId v) const {
+  const Index& in_plan = *plan_.place[v.index];
+  if (!in_plan.dims) return Index::of_flat(in_plan.shape, at_axes(*in_plan.flat));
+  std::vector<Affine> dims;
+  for (const Affine& a : *in_plan.dims) dims.push_back(at_axes(a));
+  return Index::of_dims(in_plan.shape, std::move(dims));
+}
+
+void AttentionEmitter::stand_for(std::size_t axis, const Affine& expression) {
+  const VarId var = b_.kernel().new_var("");
+  space_.declare(var, plan_.extents[axis], IndexSpace::fixed, expression);
+  at_[axis] = Affine(var);
+}
+
+void AttentionEmitter::declare_grid() {
+  at_.assign(plan_.num_axes() + 1, Affine(0));
+  for (std::size_t i = 0; i < grid_.size(); ++i) {
+    const VarId var = b_.kernel().new_var("");
+    b_.kernel().tasks.emplace_back(var, grid_[i].extent);
+    space_.declare(var, grid_[i].extent, i);
+    at_[grid_[i].axis] = at_[grid_[i].axis] * grid_[i].extent + Affine(var);
+  }
+  if (tiles_.fixed_blocks == 1) return;
+  const VarId var = b_.kernel().new_var("t");
+  b_.kernel().tasks.emplace_back(var, tiles_.fixed_blocks);
+  space_.declare(var, tiles_.fixed_blocks);
+  fixed_start_ = Affine(var, tiles_.fixed);
+}
+
+// The element of a factor at the current positions, the inner axis included.
+Index AttentionEmitter::index_of(const Factor& factor) {
+  const auto a = body_.attrs<Op::dot_general>(factor.dot);
+  const Ints &batch = factor.side == 0 ? a.lhs_batch : a.rhs_batch, &contract = factor.side == 0 ? a.lhs_contract : a.rhs_contract;
+  const Shape& shape = body_.type(value_of(factor)).shape;
+  const auto position = [](const Ints& list, std::size_t axis) {
+    return static_cast<std::size_t>(std::find(list.begin(), list.end(), static_cast<std::int64_t>(axis)) - list.begin());
+  };
+  const Affine inner = factor.inner == 1 ? Affine(0) : at_[plan_.num_axes()];
+  std::vector<Affine> dims;
+  if (factor.of_score) {
+    const std::vector<Affine> result = *placed(body_.result(factor.dot)).dims;
+    std::size_t next = batch.size();
+    if (factor.side == 1) next += body_.type(body_.operand(factor.dot, 0)).rank() - batch.size() - 1;
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      const std::size_t k = position(batch, axis);
+      dims.push_back(k < batch.size() ? result[k] : position(contract, axis) == 0 ? inner : result[next++]);
+    }
+  } else {
+    const std::vector<Affine> domain = *placed(body_.operand(factor.dot, 1 - factor.side)).dims;
+    const Ints &its_batch = factor.side == 0 ? a.rhs_batch : a.lhs_batch, &its_contract = factor.side == 0 ? a.rhs_contract : a.lhs_contract;
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
+      const std::size_t k = position(batch, axis);
+      if (k < batch.size())
+        dims.push_back(domain[static_cast<std::size_t>(its_batch[k])]);
+      else
+        dims.push_back(position(contract, axis) == 0 ? domain[static_cast<std::size_t>(its_contract[0])] : inner);
+    }
+  }
+  return Index::of_dims(shape, std::move(dims));
+}
+
+// Probed with variables that stand for whole axes: how the factor lies in memory, and whether it is there already.
+std::size_t AttentionEmitter::add_factor(std::vector<Factor>& list, Factor factor, std::size_t axis) {
+  const ValueId v = value_of(factor);
+  const std::size_t before = b_.kernel().body.size();
+  const Index at = index_of(factor);
+  const auto place = find_place(body_, v, at, *emitter_);
+  const bool divides = b_.kernel().body.size() > before;
+  b_.kernel().body.resize(before);
+  factor.source = place && !divides ? place->arg : body_.args().size() + v.index;
+  factor.offset = place && !divides ? place->offset : emitter_->flat(at);
+  if (place && !divides) {
+    const VarId inner = at_[plan_.num_axes()].terms[0].first, along = at_[axis].terms[0].first;
+    factor.along_inner = factor.offset.coefficient(inner) == 1 || factor.offset.coefficient(along) != 1;
+  }
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (list[i].source == factor.source && list[i].offset == factor.offset && list[i].inner == factor.inner) return i;
+  list.push_back(std::move(factor));
+  return list.size() - 1;
+}
+
+void AttentionEmitter::make_buffers() {
+  Kernel& kernel = b_.kernel();
+  const auto scratch = [&](const std::string& name, std::int64_t rows, std::int64_t columns) {
+    return kernel.add_buffer({.name = name, .dtype = DType::f32, .shape = Shape{rows, columns}, .strides = {columns, 1}, .space = Space::scratch});
+  };
+  const auto extent_of = [&](const Factor& f, bool contracted) {
+    const auto a = body_.attrs<Op::dot_general>(f.dot);
+    const Shape& shape = body_.type(value_of(f)).shape;
+    const Ints &batch = f.side == 0 ? a.lhs_batch : a.rhs_batch, &contract = f.side == 0 ? a.lhs_contract : a.rhs_contract;
+    if (contracted) return shape[static_cast<std::size_t>(contract[0])];
+    for (std::size_t axis = 0; axis < shape.rank(); ++axis)
+      if (static_cast<std::int64_t>(axis) != contract[0] && std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) == batch.end())
+        return shape[axis];
+    return std::int64_t{1};
+  };
+  const std::vector<Affine> before = at_;
+  for (std::size_t axis : {plan_.fixed, plan_.moving}) {
+    const VarId var = kernel.new_var("");
+    space_.declare(var, plan_.extents[axis]);
+    at_[axis] = Affine(var);
+  }
+  const VarId inner = kernel.new_var("");
+  set_inner(Affine(inner));
+  const auto add = [&](OpId dot, std::size_t side, bool of_score, std::vector<Factor>& list, std::size_t axis) {
+    Factor factor{.dot = dot, .side = side, .of_score = of_score};
+    factor.inner = extent_of(factor, of_score);
+    space_.declare(inner, factor.inner);
+    return add_factor(list, std::move(factor), axis);
+  };
+  for (std::size_t i = 0; i < plan_.scores.size(); ++i) {
+    const std::size_t side = plan_.moving_side[i];
+    moving_of_score_.push_back(add(plan_.scores[i], side, true, moving_, plan_.moving));
+    fixed_of_score_.push_back(add(plan_.scores[i], 1 - side, true, fixed_, plan_.fixed));
+    score_tiles_.push_back(scratch("scores" + std::to_string(i), tiles_.moving, tiles_.fixed));
+  }
+  for (OpId op : plan_.products) {
+    const std::size_t side = domain_side(body_, plan_, op);
+    products_.push_back({op, {}, add(op, 1 - side, false, moving_, plan_.moving)});
+  }
+  at_ = before;
+  for (std::size_t i = 0; i < fixed_.size(); ++i) fixed_[i].buffer = scratch("fixed" + std::to_string(i), fixed_[i].inner, tiles_.fixed);
+  for (std::size_t i = 0; i < moving_.size(); ++i)
+    moving_[i].buffer = scratch("moving" + std::to_string(i), tiles_.moving, rounded_up(moving_[i].inner, tiles_.lanes));
+  // What products sum overwrites the scores, each element once it is read.
+  if (plan_.maximum.valid()) logits_ = scratch("logits", tiles_.moving, tiles_.fixed);
+  std::vector<BufferId> free = score_tiles_;
+  for (Product& product : products_) {
+    const ValueId summed = summed_value(body_, plan_, product.op);
+    if (!parts_.contains(summed)) {
+      if (free.empty()) free.push_back(scratch("part" + std::to_string(parts_.size()), tiles_.moving, tiles_.fixed));
+      parts_[summed] = free.front();
+      free.erase(free.begin());
+    }
+    const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
+    product.sum = scratch("sum" + std::to_string(product.op.index), tiles_.fixed, width);
+  }
+  const auto row = [&](const std::string& name) {
+    return kernel.add_buffer({.name = name, .dtype = DType::f32, .shape = Shape{tiles_.fixed}, .strides = {1}, .space = Space::scratch});
+  };
+  for (OpId op : plan_.sums) row_sums_[op] = row("row" + std::to_string(op.index));
+  if (plan_.maximum.valid()) {
+    row_sums_[plan_.maximum] = row("maximum");
+    rescale_ = row("rescale");
+  }
+  std::vector<std::int64_t> columns = {tiles_.columns};
+  for (const Product& product : products_) {
+    const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
+    columns.push_back(std::min(width, 2 * tiles_.lanes));
+    if (width % (2 * tiles_.lanes) != 0) columns.push_back(tiles_.lanes);
+  }
+  for (std::int64_t c : columns)
+    if (!register_tiles_.contains(c))
+      register_tiles_[c] = kernel.add_buffer({.name = "tile" + std::to_string(c), .dtype = DType::f32, .shape = Shape{tiles_.rows, c}, .strides = {c, 1}, .space = Space::tile});
+}
+
+std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t block, const Affine& start) const {
+  std::vector<Affine> bounds = {Affine(block)};
+  if (plan_.extents[axis] % block != 0) bounds.push_back(Affine(plan_.extents[axis]) - start);
+  return bounds;
+}
+
+void AttentionEmitter::over_fixed(LoopKind kind, const std::function<void(const Affine&)>& body) {
+  b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId f) {
+    space_.declare(f, tiles_.fixed);
+    emitter_->enter();
+    stand_for(plan_.fixed, fixed_start_ + Affine(f));
+    body(Affine(f));
+    emitter_->leave();
+  });
+}
+
+void AttentionEmitter::over_moving(const Affine& tile, const std::function<void(const Affine&)>& body) {
+  b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::serial, 1, [&](VarId m) {
+    space_.declare(m, tiles_.moving);
+    emitter_->enter();
+    stand_for(plan_.moving, tile * tiles_.moving + Affine(m));
+    body(Affine(m));
+    emitter_->leave();
+  });
+}
+
+// Rows of a tile beyond the axis: zeros, so that a product over all rows may take them along.
+void AttentionEmitter::clear_missing(BufferId buffer, std::int64_t width, const Affine& tile) {
+  const std::int64_t extent = plan_.extents[plan_.moving];
+  if (extent % tiles_.moving == 0) return;
+  b_.loop("m", Affine(extent) - tile * tiles_.moving, {Affine(tiles_.moving)}, LoopKind::serial, 1, [&](VarId m) {
+    b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+      b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(DType::f32, 0));
+    });
+  });
+}
+
+ScalarId AttentionEmitter::packed_element(const Factor& factor) {
+  const ValueId v = value_of(factor);
+  const ScalarId value = emitter_->emit(v, index_of(factor));
+  return body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32);
+}
+
+void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
+  const auto over_inner = [&](LoopKind kind, const std::function<void(const Affine&)>& body) {
+    b_.loop("c", 0, {Affine(factor.inner)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
+      space_.declare(c, factor.inner);
+      set_inner(Affine(c));
+      emitter_->enter();
+      body(Affine(c));
+      emitter_->leave();
+    });
+  };
+  if (factor.along_inner) {
+    over_moving(tile, [&](const Affine& m) {
+      over_inner(LoopKind::vector, [&](const Affine& c) { b_.store(factor.buffer, {m, c}, packed_element(factor)); });
+    });
+  } else {
+    over_inner(LoopKind::serial, [&](const Affine& c) {
+      b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes, [&](VarId m) {
+        space_.declare(m, tiles_.moving);
+        stand_for(plan_.moving, tile * tiles_.moving + Affine(m));
+        b_.store(factor.buffer, {Affine(m), c}, packed_element(factor));
+      });
+    });
+  }
+  clear_missing(factor.buffer, rounded_up(factor.inner, tiles_.lanes), tile);
+}
+
+void AttentionEmitter::pack_fixed(const Factor& factor) {
+  const auto over_inner = [&](LoopKind kind, const std::function<void(const Affine&)>& body) {
+    b_.loop("c", 0, {Affine(factor.inner)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
+      space_.declare(c, factor.inner);
+      set_inner(Affine(c));
+      emitter_->enter();
+      body(Affine(c));
+      emitter_->leave();
+    });
+  };
+  if (!factor.along_inner) {
+    over_inner(LoopKind::serial, [&](const Affine& c) {
+      over_fixed(LoopKind::vector, [&](const Affine& f) { b_.store(factor.buffer, {c, f}, packed_element(factor)); });
+    });
+    return;
+  }
+  const std::int64_t extent = plan_.extents[plan_.fixed];
+  // Vectors along the inner axis, which codegen turns into vectors along the fixed one.
+  const auto whole = [&] {
+    b_.loop("q", 0, {Affine(tiles_.fixed / tiles_.lanes)}, LoopKind::serial, 1, [&](VarId q) {
+      space_.declare(q, tiles_.fixed / tiles_.lanes);
+      over_inner(LoopKind::vector, [&](const Affine& c) {
+        b_.loop("u", 0, {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId u) {
+          space_.declare(u, tiles_.lanes);
+          emitter_->enter();
+          const Affine f = Affine(q, tiles_.lanes) + Affine(u);
+          stand_for(plan_.fixed, fixed_start_ + f);
+          b_.store(factor.buffer, {c, f}, packed_element(factor));
+          emitter_->leave();
+        });
+      });
+    });
+  };
+  const auto rest = [&] {
+    over_fixed(LoopKind::serial, [&](const Affine& f) {
+      over_inner(LoopKind::vector, [&](const Affine& c) { b_.store(factor.buffer, {c, f}, packed_element(factor)); });
+    });
+  };
+  if (extent % tiles_.fixed == 0) return whole();
+  if (extent < tiles_.fixed) return rest();
+  b_.when({Affine(extent - tiles_.fixed) - fixed_start_}, whole);
+  b_.when({fixed_start_ - Affine(extent - tiles_.fixed + 1)}, rest);
+}
+
+void AttentionEmitter::over_registers(std::int64_t columns, const std::function<void(const Affine&, const Affine&)>& f) {
+  b_.loop("r", 0, {Affine(tiles_.rows)}, LoopKind::unroll, 1, [&](VarId r) {
+    b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) { f(Affine(r), Affine(c)); });
+  });
+}
+
+Stmt AttentionEmitter::multiplication(BufferId tile, std::int64_t depth) {
+  Stmt mma{.kind = StmtKind::mma};
+  mma.buffer = tile;
+  mma.row = b_.kernel().new_var("r");
+  mma.column = b_.kernel().new_var("c");
+  mma.depth = b_.kernel().new_var("k");
+  mma.hi = {Affine(depth)};
+  return mma;
+}
+
+void AttentionEmitter::multiply_score(std::size_t score) {
+  const Factor &moving = moving_[moving_of_score_[score]], &fixed = fixed_[fixed_of_score_[score]];
+  const BufferId tile = register_tiles_.at(tiles_.columns);
+  b_.loop("j", 0, {Affine(tiles_.fixed / tiles_.columns)}, LoopKind::serial, 1, [&](VarId j) {
+    b_.loop("i", 0, {Affine(tiles_.moving / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
+      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
+      Stmt mma = multiplication(tile, moving.inner);
+      mma.a = moving.buffer;
+      mma.a_indices = {Affine(i, tiles_.rows) + Affine(mma.row), Affine(mma.depth)};
+      mma.b = fixed.buffer;
+      mma.b_indices = {Affine(mma.depth), Affine(j, tiles_.columns) + Affine(mma.column)};
+      b_.push(std::move(mma));
+      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) {
+        b_.store(score_tiles_[score], {Affine(i, tiles_.rows) + r, Affine(j, tiles_.columns) + c}, b_.load(tile, {r, c}));
+      });
+    });
+  });
+}
+
+// Each tile is summed from zero and added to the sum so far: errors grow with the number of tiles, not with that of terms.
+void AttentionEmitter::add_product(const Product& product) {
+  const Factor& moving = moving_[product.factor];
+  const BufferId part = parts_.at(summed_value(body_, plan_, product.op));
+  const std::int64_t width = rounded_up(moving.inner, tiles_.lanes);
+  const auto columns_from = [&](const Affine& first, std::int64_t columns) {
+    const BufferId tile = register_tiles_.at(columns);
+    b_.loop("i", 0, {Affine(tiles_.fixed / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
+      over_registers(columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
+      Stmt mma = multiplication(tile, tiles_.moving);
+      mma.a = part;
+      mma.a_indices = {Affine(mma.depth), Affine(i, tiles_.rows) + Affine(mma.row)};
+      mma.b = moving.buffer;
+      mma.b_indices = {Affine(mma.depth), first + Affine(mma.column)};
+      b_.push(std::move(mma));
+      over_registers(columns, [&](const Affine& r, const Affine& c) {
+        const std::vector<Affine> at = {Affine(i, tiles_.rows) + r, first + c};
+        ScalarId sum = b_.load(product.sum, at);
+        if (plan_.maximum.valid()) sum = b_.let(Op::mul, {sum, b_.load(rescale_, {at[0]})}, DType::f32);
+        b_.store(product.sum, at, b_.let(Op::add, {sum, b_.load(tile, {r, c})}, DType::f32));
+      });
+    });
+  };
+  const std::int64_t pair = 2 * tiles_.lanes;
+  if (width >= pair)
+    b_.loop("j", 0, {Affine(width / pair)}, LoopKind::serial, 1, [&](VarId j) { columns_from(Affine(j, pair), pair); });
+  if (width % pair != 0) columns_from(Affine(width - tiles_.lanes), tiles_.lanes);
+}
+
+void AttentionEmitter::emit_tile(const Affine& tile) {
+  for (const Factor& factor : moving_) pack_moving(factor, tile);
+  for (std::size_t i = 0; i < plan_.scores.size(); ++i) multiply_score(i);
+  if (plan_.maximum.valid())
+    sweep_rescaling(tile);
+  else
+    sweep(tile);
+  for (const Product& product : products_) add_product(product);
+}
+
+void AttentionEmitter::emit_task() {
+  for (const Factor& factor : fixed_) pack_fixed(factor);
+  begin_sums();
+  const std::vector<Affine> needed = needed_in_tile(body_, plan_);
+  b_.loop("tile", 0, {Affine(tiles_.moving_blocks)}, LoopKind::serial, 1, [&](VarId tile) {
+    space_.declare(tile, tiles_.moving_blocks);
+    // Somewhere in the tile means in its corner where the condition is greatest.
+    std::vector<Affine> conditions;
+    for (const Affine& condition : needed) {
+      std::vector<Affine> at = at_;
+      at[plan_.fixed] = fixed_start_ + Affine(condition.coefficient(VarId{plan_.fixed}) > 0 ? tiles_.fixed - 1 : 0);
+      at[plan_.moving] = Affine(tile, tiles_.moving) + Affine(condition.coefficient(VarId{plan_.moving}) > 0 ? tiles_.moving - 1 : 0);
+      std::swap(at, at_);
+      conditions.push_back(space_.resolve(at_axes(condition)));
+      std::swap(at, at_);
+    }
+    if (conditions.empty())
+      emit_tile(Affine(tile));
+    else
+      b_.when(std::move(conditions), [&] { emit_tile(Affine(tile)); });
+  });
+  finish_sums();
+  finish_products();
+}
+
+Lowering AttentionEmitter::run() {
+  Kernel& kernel = main_.kernel;
+  kernel.name = body_.name();
+  Parameters parameters = add_parameters(main_, body_, {});
+  args_ = std::move(parameters.args);
+  results_ = std::move(parameters.results);
+  emitter_.emplace(body_, b_, space_, args_);
+  declare_grid();
+  make_buffers();
+  double pairs = 1, depth = 0;
+  for (std::int64_t extent : plan_.extents) pairs *= static_cast<double>(extent);
+  for (std::size_t i = 0; i < plan_.scores.size(); ++i) depth += static_cast<double>(moving_[moving_of_score_[i]].inner);
+  for (const Product& product : products_) depth += static_cast<double>(moving_[product.factor].inner);
+  kernel.cost = 2 * pairs * depth / 100 + element_cost(body_, target_) * pairs;
+  emit_task();
+  Lowering done;
+  done.kernels.push_back(std::move(main_));
+  return done;
+}
+
+Lowering lower_attention(const Function& body, const Target& target) {
+  AttentionPlan plan;
+  const std::string why = plan_attention(body, &plan);
+  BURIN_CHECK(why.empty(), "not an attention fusion: " + why);
+  std::vector<AttentionLoop> grid;
+  for (std::size_t axis = 0; axis < plan.num_axes(); ++axis)
+    if (axis != plan.fixed && axis != plan.moving) grid.push_back({axis, plan.extents[axis]});
+  for (;;) {
+    try {
+      return AttentionEmitter(body, target, plan, grid).run();
+    } catch (const NeedSplit& need) {
+      BURIN_CHECK(need.loop < grid.size());
+      AttentionLoop inner{grid[need.loop].axis, need.factor};
+      grid[need.loop].extent /= need.factor;
+      grid.insert(grid.begin() + static_cast<std::ptrdiff_t>(need.loop) + 1, inner);
+    }
+  }
+}
+
+}  // namespace burin::passes::lower

@@ -1,0 +1,122 @@
+// The one who writes an attention kernel: tiles of the domain come and go in scratch, what sums over them stays.
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/target.h"
+#include "passes/lower/attention_plan.h"
+#include "passes/lower/lower.h"
+#include "passes/lower/matmul_plan.h"
+
+namespace burin::passes::lower {
+
+/// By shapes and target alone.
+struct AttentionTiles {
+  std::int64_t lanes = 16;
+  std::int64_t rows = 8, columns = 32;   // of a tile of registers; columns is a multiple of lanes
+  std::int64_t fixed = 64, moving = 64;  // positions of a tile of the domain; multiples of rows, `fixed` also of columns
+  std::int64_t fixed_blocks = 1, moving_blocks = 1;
+};
+AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target);
+
+/// In the variables of the plan: each must be >= 0 somewhere in a tile of the domain if the tile shall add anything to what is
+/// summed. Read off masks that compare positions.
+std::vector<Affine> needed_in_tile(const Function& body, const AttentionPlan& plan);
+
+/// A loop of the grid over (a part of) an axis of the domain.
+struct AttentionLoop {
+  std::size_t axis = 0;
+  std::int64_t extent = 1;
+};
+
+class AttentionEmitter {
+ public:
+  AttentionEmitter(const Function& body, const Target& target, const AttentionPlan& plan, const std::vector<AttentionLoop>& grid)
+      : body_(body), target_(target), plan_(plan), grid_(grid), tiles_(choose_tiles(plan, target)) {}
+  Lowering run();
+
+ private:
+  /// A factor of a product as it is packed in f32: [positions of the tile][inner], or for a fixed one [inner][positions].
+  struct Factor {
+    OpId dot;
+    std::size_t side = 0;
+    bool of_score = true;
+    std::int64_t inner = 0;
+    bool along_inner = true;  // neighbours along the inner axis are neighbours in memory
+    BufferId buffer{};
+    // Equal for factors that hold the same elements.
+    std::size_t source = 0;
+    Affine offset{};
+  };
+  struct Product {
+    OpId op;
+    BufferId sum;
+    std::size_t factor = 0;  // of moving_
+  };
+
+  // attention.cpp
+  void declare_grid();
+  std::size_t add_factor(std::vector<Factor>& list, Factor factor, std::size_t axis);
+  void make_buffers();
+  ValueId value_of(const Factor& factor) const { return body_.operand(factor.dot, factor.side); }
+  Index index_of(const Factor& factor);
+  void stand_for(std::size_t axis, const Affine& expression);
+  void set_inner(const Affine& inner) { at_[plan_.num_axes()] = inner; }
+  /// The expression of the plan's variables at the current positions.
+  Affine at_axes(const Affine& in_plan) const;
+  Index placed(ValueId v) const;
+  void emit_task();
+  void emit_tile(const Affine& tile);
+  void pack_fixed(const Factor& factor);
+  void pack_moving(const Factor& factor, const Affine& tile);
+  ScalarId packed_element(const Factor& factor);
+  void multiply_score(std::size_t score);
+  void add_product(const Product& product);
+  void over_registers(std::int64_t columns, const std::function<void(const Affine& r, const Affine& c)>& f);
+  Stmt multiplication(BufferId tile, std::int64_t depth);
+  /// The bounds of a loop over the positions of a tile.
+  std::vector<Affine> positions(std::size_t axis, std::int64_t block, const Affine& start) const;
+  void over_fixed(LoopKind kind, const std::function<void(const Affine& f)>& body);
+  void over_moving(const Affine& tile, const std::function<void(const Affine& m)>& body);
+  void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile);
+
+  // attention_sweep.cpp
+  void begin_sums();
+  void sweep(const Affine& tile);
+  void sweep_rescaling(const Affine& tile);
+  using PartOf = std::function<ScalarId(ValueId)>;
+  void sum_parts(const Affine& f, const Affine& tile, const std::function<PartOf(const Affine& m)>& part_at);
+  void read_scores(const Affine& m, const Affine& f);
+  ScalarId part_of(ValueId v, std::map<ValueId, ScalarId>& done, const std::function<ScalarId()>& power);
+  ScalarId finite_or_zero(ScalarId maximum);
+  std::vector<std::pair<Op, ScalarId>> factors_of(ValueId summed, const Affine& f);
+  void finish_sums();
+  void finish_products();
+
+  const Function& body_;
+  const Target& target_;
+  const AttentionPlan& plan_;
+  const std::vector<AttentionLoop>& grid_;
+  const AttentionTiles tiles_;
+
+  LoweredKernel main_;
+  BlockBuilder b_{main_.kernel};
+  IndexSpace space_;
+  std::optional<ElementEmitter> emitter_;
+  std::vector<BufferId> args_, results_;
+  std::vector<Affine> at_;  // by axis, the inner one last
+  Affine fixed_start_;
+  std::vector<Factor> fixed_, moving_;
+  std::vector<std::size_t> fixed_of_score_, moving_of_score_;
+  std::vector<BufferId> score_tiles_;
+  std::map<ValueId, BufferId> parts_;  // tiles of what products sum
+  std::vector<Product> products_;
+  std::map<OpId, BufferId> row_sums_;   // by sum, one per fixed position; of the maximum too
+  BufferId logits_, rescale_;
+  std::map<std::int64_t, BufferId> register_tiles_;  // by columns
+};
+
+}  // namespace burin::passes::lower

@@ -1,0 +1,205 @@
+// What happens on a tile of the domain between its products, and to the sums when all tiles are done.
+#include <limits>
+#include <memory>
+
+#include "passes/lower/attention_emitter.h"
+
+namespace burin::passes::lower {
+
+void AttentionEmitter::begin_sums() {
+  for (const auto& [op, buffer] : row_sums_) {
+    const double start = op == plan_.maximum ? -std::numeric_limits<double>::infinity() : 0;
+    b_.loop("f", 0, {Affine(tiles_.fixed)}, LoopKind::vector, tiles_.lanes, [&](VarId f) {
+      b_.store(buffer, {Affine(f)}, b_.constant(DType::f32, start));
+    });
+  }
+  for (const Product& product : products_) {
+    const std::int64_t width = b_.kernel().buffers[product.sum.index].shape[1];
+    b_.loop("f", 0, {Affine(tiles_.fixed)}, LoopKind::serial, 1, [&](VarId f) {
+      b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        b_.store(product.sum, {Affine(f), Affine(c)}, b_.constant(DType::f32, 0));
+      });
+    });
+  }
+}
+
+// Scores come from their tiles, each read once per position.
+void AttentionEmitter::read_scores(const Affine& m, const Affine& f) {
+  emitter_->set_hook([this, m, f, known = std::map<ValueId, ScalarId>()](ValueId v, const Index&) mutable -> std::optional<ScalarId> {
+    for (std::size_t i = 0; i < plan_.scores.size(); ++i) {
+      if (body_.result(plan_.scores[i]) != v) continue;
+      const auto [score, added] = known.try_emplace(v);
+      if (added) score->second = b_.load(score_tiles_[i], {m, f});
+      return score->second;
+    }
+    return std::nullopt;
+  });
+}
+
+// A walk along the tile: what products sum is stored, what sums sum is added up, tile by tile.
+void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile, const std::function<PartOf(const Affine& m)>& part_at) {
+  std::vector<std::pair<OpId, AccId>> running;
+  for (OpId op : plan_.sums) running.emplace_back(op, b_.acc(Reduce::sum, DType::f32, 1));
+  over_moving(tile, [&](const Affine& m) {
+    read_scores(m, f);
+    const PartOf part = part_at(m);
+    for (const auto& [op, acc] : running) b_.accumulate(acc, part(summed_value(body_, plan_, op)));
+    std::vector<std::pair<BufferId, ScalarId>> stores;
+    for (const auto& [v, buffer] : parts_) {
+      const ScalarId value = part(v);
+      stores.emplace_back(buffer, body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32));
+    }
+    for (const auto& [buffer, value] : stores) b_.store(buffer, {m, f}, value);
+    emitter_->set_hook(nullptr);
+  });
+  for (const auto& [op, acc] : running) {
+    const ScalarId more = b_.finish(acc, DType::f32);
+    ScalarId sum = b_.load(row_sums_.at(op), {f});
+    if (plan_.maximum.valid()) sum = b_.let(Op::mul, {sum, b_.load(rescale_, {f})}, DType::f32);
+    b_.store(row_sums_.at(op), {f}, b_.let(Op::add, {sum, more}, DType::f32));
+  }
+}
+
+void AttentionEmitter::sweep(const Affine& tile) {
+  over_fixed(LoopKind::vector, [&](const Affine& f) {
+    sum_parts(f, tile, [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
+  });
+  for (const auto& [v, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile);
+}
+
+// exp(x - maximum) must be 0, not NaN, for x = -inf while nothing else has been seen.
+ScalarId AttentionEmitter::finite_or_zero(ScalarId maximum) {
+  const ScalarId lowest = b_.constant(DType::f32, -std::numeric_limits<double>::infinity());
+  const ScalarId none = b_.let(Op::eq, {maximum, lowest}, DType::bool_);
+  return b_.let(Op::select, {none, b_.constant(DType::f32, 0), maximum}, DType::f32);
+}
+
+// v without what is known per row, made of `power` for the exponential. `done`: what this walk has emitted at this position.
+ScalarId AttentionEmitter::part_of(ValueId v, std::map<ValueId, ScalarId>& done, const std::function<ScalarId()>& power) {
+  if (const auto known = done.find(v); known != done.end()) return known->second;
+  const OpId op = body_.def(v);
+  const Op kind = body_.kind(op);
+  const DType dtype = body_.type(v).dtype;
+  const auto part = [&](std::size_t operand) { return part_of(body_.operand(op, operand), done, power); };
+  const auto given = [&](std::size_t operand) { return emitter_->emit(body_.operand(op, operand), placed(v)); };
+  const auto is_part = [&](std::size_t operand) { return exponentials(body_, plan_, body_.operand(op, operand)).has_value(); };
+  ScalarId result;
+  if (kind == Op::exp) {
+    result = power();
+  } else if (kind == Op::neg || kind == Op::convert) {
+    result = b_.let(kind, {part(0)}, dtype);
+  } else if (kind == Op::mul || kind == Op::div) {
+    const std::size_t mine = is_part(0) ? 0 : 1;
+    result = part(mine);
+    if (!plan_.reduced[body_.operand(op, 1 - mine).index]) result = b_.let(kind, {result, given(1 - mine)}, dtype);
+  } else if (kind == Op::select) {
+    const bool first = is_part(1);
+    const ScalarId value = part(first ? 1 : 2), zero = b_.constant(Literal::scalar_int(dtype, 0)), condition = given(0);
+    result = b_.let(Op::select, {condition, first ? value : zero, first ? zero : value}, dtype);
+  } else {
+    result = part(0);  // moved
+  }
+  return done[v] = result;
+}
+
+void AttentionEmitter::sweep_rescaling(const Affine& tile) {
+  const ValueId logits = body_.operand(plan_.maximum, 0);
+  const BufferId maximum = row_sums_.at(plan_.maximum);
+  over_fixed(LoopKind::vector, [&](const Affine& f) {
+    const ScalarId before = b_.load(maximum, {f});
+    const AccId highest = b_.acc(Reduce::max, DType::f32, 1, before);
+    over_moving(tile, [&](const Affine& m) {
+      read_scores(m, f);
+      const ScalarId value = emitter_->emit(logits, placed(logits));
+      b_.store(logits_, {m, f}, value);
+      b_.accumulate(highest, value);
+      emitter_->set_hook(nullptr);
+    });
+    const ScalarId now = b_.finish(highest, DType::f32);
+    b_.store(maximum, {f}, now);
+    const ScalarId below = finite_or_zero(now);
+    b_.store(rescale_, {f}, b_.let(Op::exp, {b_.let(Op::sub, {before, below}, DType::f32)}, DType::f32));
+    sum_parts(f, tile, [&](const Affine& m) -> PartOf {
+      const auto power = [this, m, f, below, known = std::make_shared<ScalarId>()] {
+        if (!known->valid()) *known = b_.let(Op::exp, {b_.let(Op::sub, {b_.load(logits_, {m, f}), below}, DType::f32)}, DType::f32);
+        return *known;
+      };
+      return [this, power, done = std::make_shared<std::map<ValueId, ScalarId>>()](ValueId v) { return part_of(v, *done, power); };
+    });
+  });
+  for (const auto& [v, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile);
+}
+
+// What makes the sum what the body means by it: the distance of its own shift, then what is known per row.
+std::vector<std::pair<Op, ScalarId>> AttentionEmitter::factors_of(ValueId summed, const Affine& f) {
+  const auto found = exponentials(body_, plan_, summed);
+  if (!found) return {};
+  emitter_->set_hook([this, f](ValueId v, const Index&) -> std::optional<ScalarId> {
+    for (const auto& [op, buffer] : row_sums_)
+      if (body_.result(op) == v) return b_.load(buffer, {f});
+    return std::nullopt;
+  });
+  const ValueId shift = found->shift(body_);
+  const ScalarId below = finite_or_zero(b_.load(row_sums_.at(plan_.maximum), {f}));
+  const ScalarId distance = b_.let(Op::sub, {below, emitter_->emit(shift, placed(shift))}, DType::f32);
+  std::vector<std::pair<Op, ScalarId>> factors = {{Op::mul, b_.let(Op::exp, {distance}, DType::f32)}};
+  for (const RowFactor& factor : found->factors) factors.emplace_back(factor.op, emitter_->emit(factor.value, placed(factor.value)));
+  emitter_->set_hook(nullptr);
+  return factors;
+}
+
+// In their order, for a factor may be made of another sum.
+void AttentionEmitter::finish_sums() {
+  at_[plan_.moving] = Affine(0);  // what is known per row is the same at each position
+  if (plan_.maximum.valid())
+    for (OpId op : plan_.sums)
+      over_fixed(LoopKind::vector, [&](const Affine& f) {
+        ScalarId sum = b_.load(row_sums_.at(op), {f});
+        for (const auto& [how, factor] : factors_of(summed_value(body_, plan_, op), f)) sum = b_.let(how, {sum, factor}, DType::f32);
+        b_.store(row_sums_.at(op), {f}, sum);
+      });
+  for (std::size_t i = 0; i < body_.results().size(); ++i) {
+    const ValueId v = body_.results()[i];
+    if (plan_.level[v.index] != AttentionLevel::row) continue;
+    over_fixed(LoopKind::vector, [&](const Affine& f) {
+      emitter_->set_hook([&](ValueId asked, const Index&) -> std::optional<ScalarId> {
+        for (const auto& [op, buffer] : row_sums_)
+          if (body_.result(op) == asked) return b_.load(buffer, {f});
+        return std::nullopt;
+      });
+      emitter_->store(results_[i], placed(v), emitter_->emit(v, placed(v)));
+      emitter_->set_hook(nullptr);
+    });
+  }
+}
+
+void AttentionEmitter::finish_products() {
+  const auto product_of = [&](ValueId v) {
+    while (body_.kind(body_.def(v)) != Op::dot_general) v = body_.operand(body_.def(v), 0);
+    return v;
+  };
+  for (const Product& product : products_) {
+    const ValueId dot = body_.result(product.op);
+    const std::int64_t inner = moving_[product.factor].inner;
+    over_fixed(LoopKind::serial, [&](const Affine& f) {
+      const auto factors = factors_of(summed_value(body_, plan_, product.op), f);
+      b_.loop("c", 0, {Affine(inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        space_.declare(c, inner);
+        set_inner(inner == 1 ? Affine(0) : Affine(c));
+        emitter_->enter();
+        ScalarId sum = b_.load(product.sum, {f, Affine(c)});
+        for (const auto& [how, factor] : factors) sum = b_.let(how, {sum, factor}, DType::f32);
+        emitter_->set_hook([&](ValueId v, const Index&) { return v == dot ? std::optional(sum) : std::nullopt; });
+        for (std::size_t i = 0; i < body_.results().size(); ++i) {
+          const ValueId v = body_.results()[i];
+          if (plan_.level[v.index] == AttentionLevel::out && product_of(v) == dot)
+            emitter_->store(results_[i], placed(v), emitter_->emit(v, placed(v)));
+        }
+        emitter_->set_hook(nullptr);
+        emitter_->leave();
+      });
+    });
+  }
+}
+
+}  // namespace burin::passes::lower
