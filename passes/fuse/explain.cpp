@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/counted.h"
-#include "ir/function.h"
+#include "ir/builder.h"
+#include "passes/fuse/attention.h"
 #include "passes/fuse/fuse.h"
+#include "passes/passes.h"
 
 namespace burin::passes {
 namespace {
@@ -72,6 +74,28 @@ std::string why_alone(const Function& f, OpId op, const std::vector<std::vector<
   return "no kernel reads it";
 }
 
+// The ops as they were before they were given to kernels.
+Function without_kernels(const Function& fused) {
+  Builder b(fused.name());
+  std::vector<ValueId> map(fused.num_values()), operands;
+  for (ValueId arg : fused.args()) map[arg.index] = b.add_arg(fused.type(arg), fused.value_name(arg));
+  fused.for_each_op([&](OpId op) {
+    operands.clear();
+    for (ValueId operand : fused.operands(op)) operands.push_back(map[operand.index]);
+    if (fused.kind(op) == Op::fusion) {
+      const Body held = fused.attrs<Op::fusion>(op).body;
+      const std::vector<ValueId> results = b.inline_body(*held, operands);
+      for (std::size_t r = 0; r < results.size(); ++r) map[fused.result(op, r).index] = results[r];
+      return;
+    }
+    const ValueId first = b.append_copy(fused, op, operands);
+    for (std::size_t r = 0; r < fused.num_results(op); ++r) map[fused.result(op, r).index] = ValueId{first.index + r};
+  });
+  std::vector<ValueId> results;
+  for (ValueId result : fused.results()) results.push_back(map[result.index]);
+  return eliminate_common(b.finish(std::move(results)));
+}
+
 }  // namespace
 
 std::string explain_fusion(const Function& fused) {
@@ -96,6 +120,14 @@ std::string explain_fusion(const Function& fused) {
       text += '\n';
     });
   });
+  // Softmax over products: why its scores are in memory, where they are.
+  std::vector<fusion::AttentionNote> notes;
+  fusion::take_attentions(without_kernels(fused), &notes);
+  for (const fusion::AttentionNote& note : notes) {
+    const std::string where = to_string(note.where);
+    text += fmt::format("softmax over products{}: {}\n", where.empty() ? "" : " (" + where + ")",
+                        note.why_not.empty() ? "attention, its scores live in tiles" : "no attention, " + note.why_not);
+  }
   return text;
 }
 

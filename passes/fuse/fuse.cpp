@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ir/builder.h"
+#include "passes/fuse/attention.h"
 #include "passes/fuse/clusters.h"
 #include "passes/lower/fusion_check.h"
 #include "passes/lower/nest.h"
@@ -24,7 +25,7 @@ constexpr std::size_t max_readers = 8;  // of one array that a reduction asks to
 
 bool is_anchor(Op op) {
   return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter ||
-         op == Op::optimization_barrier;
+         op == Op::optimization_barrier || op == Op::fusion;
 }
 
 bool only_moves(Op op) {
@@ -72,7 +73,7 @@ class Fuser {
       const Op kind = f_.kind(op);
       if (kind == Op::dot_general)
         for (ValueId operand : f_.operands(op)) must[base_of(operand).index] = true;
-      if (kind == Op::optimization_barrier)
+      if (kind == Op::optimization_barrier || kind == Op::fusion)
         for (ValueId operand : f_.operands(op)) must[operand.index] = true;
     });
     f_.for_each_op([&](OpId op) {
@@ -112,7 +113,7 @@ class Fuser {
       const Op kind = f_.kind(op);
       if (f_.num_results(op) == 0) return;
       const ValueId v = f_.result(op);
-      if (kind == Op::optimization_barrier) {
+      if (kind == Op::optimization_barrier || kind == Op::fusion) {
         const ClusterId cluster = c_.open(Kind::barrier);
         for (std::size_t r = 0; r < f_.num_results(op); ++r) c_.add(cluster, f_.result(op, r));
       } else if (is_large_constant(f_, op)) {
@@ -359,7 +360,8 @@ bool is_fused(const ir::Function& f) {
 
 ir::Function fuse(const ir::Function& f, const FuseOptions& options) {
   if (is_fused(f)) return f;
-  return fusion::Fuser(f, options.enabled).run();
+  if (!options.enabled) return fusion::Fuser(f, false).run();
+  return fusion::Fuser(fusion::take_attentions(f), true).run();
 }
 
 }  // namespace burin::passes
