@@ -48,8 +48,19 @@ Function widened(const Function& f) {
   return b.finish(std::move(results));
 }
 
+bool has_half_constant(const Function& f) {
+  bool found = false;
+  f.for_each_op([&](OpId op) {
+    found = found || (f.kind(op) == Op::constant && is_half(f.type(f.result(op)).dtype));
+    for (const AttrValue& attribute : f.attributes(op))
+      if (const Body* body = std::get_if<Body>(&attribute)) found = found || has_half_constant(**body);
+  });
+  return found;
+}
+
 /// Whether differences see something else than the derivative: a gradient stopped by decree, steps and saws (steep ones
-/// look like a slope from afar), or a custom_vjp, which has no tangent.
+/// look like a slope from afar), a custom_vjp, which has no tangent, or the rule of a custom_jvp whose factors were
+/// rounded to a half type when it was made.
 bool misleads_differences(const Function& f, OpId op) {
   switch (f.kind(op)) {
     case Op::stop_gradient:
@@ -61,6 +72,8 @@ bool misleads_differences(const Function& f, OpId op) {
     case Op::round_even:
     case Op::round_away:
       return true;
+    case Op::custom_jvp:
+      return has_half_constant(*f.attrs<Op::custom_jvp>(op).jvp);
     case Op::convert:
       return is_float(f.type(f.operand(op, 0)).dtype) && !is_float(f.type(f.result(op)).dtype);
     default:
