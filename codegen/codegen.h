@@ -19,7 +19,8 @@ class Module {
   virtual std::span<const BurinKernel> entries() const = 0;
 };
 
-/// Compiles kernels, many per LLVM module, `num_threads` modules at a time. Thread-safe.
+/// Compiles kernels, many per LLVM module, `num_threads` modules at a time. A kernel whose code for the target some Module
+/// keeps alive is not compiled again: both share it. Thread-safe.
 std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads = 1);
 
 /// The LLVM IR after optimisation, and the assembly: what compile turns into bytes.

@@ -18,11 +18,15 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "codegen/codegen.h"
 #include "codegen/emitter.h"
 #include "ir/kernel/printer.h"
@@ -174,8 +178,53 @@ class LinkedModule final : public Module {
   std::span<const BurinKernel> entries() const override { return entries_; }
 
   std::vector<BurinKernel> entries_;
-  std::vector<std::unique_ptr<Memory>> memories_;
+  std::vector<std::shared_ptr<const Memory>> memories_;
 };
+
+Hash128 code_key(const ir::Kernel& kernel, const ir::Target& target) {
+  Hasher hasher;
+  kernel.hash(hasher);
+  hasher.add(ir::to_string(target));
+  return hasher.finish();
+}
+
+/// The machine code that some Module of the process keeps alive, by kernel and target.
+class LiveCode {
+ public:
+  struct Code {
+    std::shared_ptr<const Memory> memory;
+    BurinKernel entry;
+  };
+  std::optional<Code> find(const Hash128& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(key);
+    if (found == all_.end()) return std::nullopt;
+    std::shared_ptr<const Memory> memory = found->second.memory.lock();
+    if (memory == nullptr) return std::nullopt;
+    return Code{std::move(memory), found->second.entry};
+  }
+  void add(const Hash128& key, const std::shared_ptr<const Memory>& memory, BurinKernel entry) {
+    const std::lock_guard lock(mutex_);
+    all_[key] = {memory, entry};
+    if (all_.size() < sweep_at_) return;
+    std::erase_if(all_, [](const auto& code) { return code.second.memory.expired(); });
+    sweep_at_ = std::max<std::size_t>(1024, 2 * all_.size());
+  }
+
+ private:
+  struct Weak {
+    std::weak_ptr<const Memory> memory;
+    BurinKernel entry;
+  };
+  std::mutex mutex_;
+  std::map<Hash128, Weak> all_;
+  std::size_t sweep_at_ = 1024;
+};
+
+LiveCode& live_code() {
+  static auto* const all = new LiveCode;
+  return *all;
+}
 
 std::int64_t weight(const ir::Block& block) {
   std::int64_t sum = 0;
@@ -210,16 +259,36 @@ std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> k
 std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads) {
   auto module = std::make_shared<LinkedModule>();
   module->entries_.resize(kernels.size());
-  if (kernels.empty()) return module;
-  const auto parts = split(kernels, static_cast<std::size_t>(std::max(num_threads, 1)));
-  for (std::size_t i = 0; i < parts.size(); ++i) module->memories_.push_back(std::make_unique<Memory>());
+  std::vector<Hash128> keys;
+  std::vector<const ir::Kernel*> missing;
+  std::vector<std::size_t> places;  // of the missing ones in `kernels`
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    keys.push_back(code_key(*kernels[i], target));
+    if (const std::optional<LiveCode::Code> code = live_code().find(keys[i])) {
+      module->entries_[i] = code->entry;
+      module->memories_.push_back(code->memory);
+    } else {
+      missing.push_back(kernels[i]);
+      places.push_back(i);
+    }
+  }
+  if (missing.empty()) return module;
+  const auto parts = split(missing, static_cast<std::size_t>(std::max(num_threads, 1)));
+  const std::size_t first_new = module->memories_.size();
+  module->memories_.resize(first_new + parts.size());
   auto compile_part = [&](std::size_t p) {
     std::vector<const ir::Kernel*> own;
-    for (std::size_t i : parts[p]) own.push_back(kernels[i]);
+    for (std::size_t i : parts[p]) own.push_back(missing[i]);
     std::vector<std::string> symbols;
     const std::string object = compile_to_object(own, target, &symbols);
-    const std::vector<BurinKernel> entries = link(object, symbols, *module->memories_[p]);
-    for (std::size_t i = 0; i < own.size(); ++i) module->entries_[parts[p][i]] = entries[i];
+    const auto memory = std::make_shared<Memory>();
+    const std::vector<BurinKernel> entries = link(object, symbols, *memory);
+    module->memories_[first_new + p] = memory;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const std::size_t place = places[parts[p][i]];
+      module->entries_[place] = entries[i];
+      live_code().add(keys[place], memory, entries[i]);
+    }
   };
   std::vector<std::thread> threads;
   for (std::size_t p = 1; p < parts.size(); ++p) threads.emplace_back(compile_part, p);

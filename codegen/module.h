@@ -26,8 +26,6 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const ir::Target& targe
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::TargetMachine& machine,
                                            std::span<const ir::Kernel* const> kernels, const ir::Target& target,
                                            std::vector<std::string>* symbols);
-/// A short list of passes: kernels are vectors and unrolled loops already. Never changes what is rounded when.
-void optimize(llvm::Module& module, llvm::TargetMachine& machine);
 void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out, FileKind kind);
 
 /// All of the above.

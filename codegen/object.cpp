@@ -26,6 +26,7 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <map>
 #include <mutex>
 
 #include "base/check.h"
@@ -91,52 +92,6 @@ class WithoutStrengthReduction final : public llvm::OptPassGate {
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "Loop Strength Reduction"; }
 };
 
-/// Kernels as an optimised module, with all that it lives in.
-struct Session {
-  Session(std::span<const ir::Kernel* const> kernels, const ir::Target& target, std::vector<std::string>* symbols) {
-    context.setOptPassGate(gate);
-    machine = make_target_machine(target);
-    module = build_module(context, *machine, kernels, target, symbols);
-    optimize(*module, *machine);
-  }
-  std::string file(FileKind kind) {
-    llvm::SmallVector<char, 0> bytes;
-    llvm::raw_svector_ostream out(bytes);
-    emit_file(*module, *machine, out, kind);
-    return {bytes.data(), bytes.size()};
-  }
-
-  WithoutStrengthReduction gate;
-  llvm::LLVMContext context;
-  std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::Module> module;
-};
-
-}  // namespace
-
-std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
-                              std::vector<std::string>* symbols) {
-  return Session(kernels, target, symbols).file(FileKind::object);
-}
-
-std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  const Session session(kernels, target, nullptr);
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  session.module->print(out, nullptr);
-  return text;
-}
-
-std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  return Session(kernels, target, nullptr).file(FileKind::assembly);
-}
-
-std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  return compile_to_object(kernels, target, nullptr);
-}
-
-namespace {
-
 /// The only lane that a constant mask lets through; -1 for other masks.
 int only_lane(const llvm::Value* mask) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(mask);
@@ -174,30 +129,95 @@ void store_single_lanes(llvm::Function& function) {
   }
 }
 
+/// A short list of passes: kernels are vectors and unrolled loops already. Never changes what is rounded when.
+class Optimizer {
+ public:
+  explicit Optimizer(llvm::TargetMachine& machine) : builder_(&machine) {
+    builder_.registerModuleAnalyses(modules_);
+    builder_.registerCGSCCAnalyses(graphs_);
+    builder_.registerFunctionAnalyses(functions_);
+    builder_.registerLoopAnalyses(loops_);
+    builder_.crossRegisterProxies(loops_, functions_, graphs_, modules_);
+    passes_.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
+    passes_.addPass(llvm::EarlyCSEPass(true));
+    passes_.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
+  }
+  void run(llvm::Module& module) {
+    for (llvm::Function& function : module) {
+      if (function.isDeclaration()) continue;
+      passes_.run(function, functions_);
+      store_single_lanes(function);
+    }
+    // What was found out is about functions that are gone before the next module comes.
+    loops_.clear();
+    functions_.clear();
+    graphs_.clear();
+    modules_.clear();
+  }
+
+ private:
+  llvm::PassBuilder builder_;
+  llvm::LoopAnalysisManager loops_;
+  llvm::FunctionAnalysisManager functions_;
+  llvm::CGSCCAnalysisManager graphs_;
+  llvm::ModuleAnalysisManager modules_;
+  llvm::FunctionPassManager passes_;
+};
+
+/// What one thread compiles with for one target, module after module; making it takes as long as compiling a small kernel.
+struct Backend {
+  explicit Backend(const ir::Target& target) : machine(make_target_machine(target)), optimizer(*machine) {}
+  std::unique_ptr<llvm::TargetMachine> machine;
+  Optimizer optimizer;
+};
+
+Backend& backend(const ir::Target& target) {
+  thread_local std::map<std::string, Backend> all;
+  return all.try_emplace(to_string(target), target).first->second;
+}
+
+/// Kernels as an optimised module, with all that it lives in.
+struct Session {
+  Session(std::span<const ir::Kernel* const> kernels, const ir::Target& target, std::vector<std::string>* symbols)
+      : backend(codegen::backend(target)) {
+    context.setOptPassGate(gate);
+    module = build_module(context, *backend.machine, kernels, target, symbols);
+    backend.optimizer.run(*module);
+  }
+  std::string file(FileKind kind) {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream out(bytes);
+    emit_file(*module, *backend.machine, out, kind);
+    return {bytes.data(), bytes.size()};
+  }
+
+  WithoutStrengthReduction gate;
+  llvm::LLVMContext context;
+  Backend& backend;
+  std::unique_ptr<llvm::Module> module;
+};
+
 }  // namespace
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  llvm::PassBuilder builder(&machine, tuning);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
+std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
+                              std::vector<std::string>* symbols) {
+  return Session(kernels, target, symbols).file(FileKind::object);
+}
 
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));
-  passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), true));
-  for (llvm::Function& function : module) {
-    if (function.isDeclaration()) continue;
-    passes.run(function, functions);
-    store_single_lanes(function);
-  }
+std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  const Session session(kernels, target, nullptr);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  session.module->print(out, nullptr);
+  return text;
+}
+
+std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  return Session(kernels, target, nullptr).file(FileKind::assembly);
+}
+
+std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  return compile_to_object(kernels, target, nullptr);
 }
 
 }  // namespace burin::codegen

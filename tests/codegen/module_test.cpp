@@ -113,5 +113,21 @@ TEST(CodegenModule, many_kernels_on_several_threads_keep_their_order) {
   EXPECT_TRUE(codegen::compile({}, avx2_target())->entries().empty());
 }
 
+TEST(CodegenModule, live_code_of_an_equal_kernel_is_shared_and_outlives_its_module) {
+  std::vector<Kernel> kernels = {multiply_add("a")}, renamed = {multiply_add("b")};
+  auto first = codegen::compile(pointers(kernels), avx2_target());
+  const BurinKernel entry = first->entries()[0];
+  const auto second = codegen::compile(pointers(renamed), avx2_target());
+  EXPECT_EQ(second->entries()[0], entry);
+  EXPECT_NE(codegen::compile(pointers(kernels), avx512_target())->entries()[0], entry);
+  first.reset();
+  std::vector<ir::Literal> params;
+  for (const ir::Buffer& buffer : kernels[0].buffers) params.emplace_back(ir::Type{buffer.dtype, buffer.shape});
+  for (ir::Literal& param : params)
+    for (std::int64_t i = 0; i < param.type().size(); ++i) param.set(i, 2);
+  run(second->entries()[0], renamed[0], params);
+  EXPECT_EQ(params.back().at(0), 6);
+}
+
 }  // namespace
 }  // namespace burin::test
