@@ -42,6 +42,7 @@ class Case {
   struct Stage {
     std::string pass;
     ir::Function function;
+    bool changed = true;  // from the stage before; of the first, from f
   };
   /// The function after each pass that makes a function.
   const std::vector<Stage>& stages();
@@ -71,14 +72,15 @@ class Case {
   passes::Options options_;
   std::vector<Stage> stages_;
   std::optional<ir::Program> program_;
-  std::unique_ptr<runtime::Executable> machine_;
+  std::shared_ptr<const runtime::Executable> machine_;
   std::optional<Expected> expected_;
 };
 
 struct Property {
   std::string name, meaning;
   std::string (*check)(Case&);  // "" or the first failure
-  int one_in;                   // costly ones run on a sample of the seeds
+  int one_in;                   // costly ones run on a sample of the seeds,
+  std::string sample;           // those of one sample on the same, as they share kernels; without a name, on one of its own
   bool needs_machine = false;   // left out of builds without LLVM
 };
 const std::vector<Property>& properties();
@@ -87,6 +89,10 @@ bool runs_on(const Property& property, std::uint64_t seed);
 
 /// Targets that this machine can run, the floor first.
 const std::vector<ir::Target>& targets();
+
+/// Machine code of a planned program. That of the last thousands stays alive, for the kernels that other programs and
+/// properties have in common with them: codegen compiles those once.
+std::shared_ptr<const runtime::Executable> compiled(const ir::Program& program, const ir::Target& target);
 
 // How the files of properties execute things.
 Outcome evaluated(const ir::Function& f, const std::vector<ir::Literal>& inputs);

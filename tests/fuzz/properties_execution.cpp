@@ -23,7 +23,7 @@ std::string named(const std::string& what, const std::string& difference) {
 
 Outcome machine_of(const Program& program, const Target& target, const std::vector<Literal>& inputs,
                    int num_threads = 1) {
-  return executed(program, *detail::make_executable(program, target, 1), inputs, num_threads);
+  return executed(program, *compiled(program, target), inputs, num_threads);
 }
 
 }  // namespace

@@ -18,8 +18,7 @@ PrintOptions in_full() {
   return options;
 }
 
-std::string text_trip(const std::string& when, const Function& f) {
-  const std::string text = print(f, in_full());
+std::string text_trip(const std::string& when, const Function& f, const std::string& text) {
   Function parsed;
   try {
     parsed = parse(text);
@@ -47,13 +46,18 @@ std::string check_verifier(Case& c) {
 }
 
 std::string check_text(Case& c) {
-  if (std::string broken = text_trip("as drawn", c.f()); !broken.empty()) return broken;
-  const Function parsed = parse(print(c.f(), in_full()));
+  std::string last = print(c.f(), in_full());
+  if (std::string broken = text_trip("as drawn", c.f(), last); !broken.empty()) return broken;
+  const Function parsed = parse(last);
   Outcome from_text = evaluated(parsed, c.inputs());
   if (!from_text.error.empty()) from_text.error.resize(from_text.error.rfind(" ("));  // it knows its line
   if (std::string d = wrong(from_text, evaluated(c.f(), c.inputs())); !d.empty()) return "parsed text: " + d;
-  for (const Case::Stage& stage : c.stages())
-    if (std::string broken = text_trip("after " + stage.pass, stage.function); !broken.empty()) return broken;
+  for (const Case::Stage& stage : c.stages()) {
+    std::string text = print(stage.function, in_full());
+    if (!stage.changed && text == last) continue;
+    last = std::move(text);
+    if (std::string broken = text_trip("after " + stage.pass, stage.function, last); !broken.empty()) return broken;
+  }
   return "";
 }
 
@@ -71,7 +75,8 @@ std::string check_program_text(Case& c) {
 
 std::string check_idempotence(Case& c) {
   for (const Case::Stage& stage : c.stages()) {
-    if (stage.pass == "inline_calls" || stage.pass == "decompose" || stage.pass == "fuse") continue;
+    // A pass that changed nothing has just been run on what it leaves.
+    if (!stage.changed || stage.pass == "inline_calls" || stage.pass == "decompose" || stage.pass == "fuse") continue;
     if (!same_program(passes::run_pass(stage.pass, stage.function, c.options()), stage.function))
       return "a second " + stage.pass + " changes what the first left";
   }
@@ -82,6 +87,7 @@ std::string check_passes(Case& c) {
   Outcome before = evaluated(c.f(), c.inputs());
   const Function* last = &c.f();
   for (const Case::Stage& stage : c.stages()) {
+    if (!stage.changed) continue;
     const Outcome after = evaluated(stage.function, c.inputs());
     // An index that nothing depends on any more is not looked at.
     const bool dropped = !before.error.empty() && after.error.empty() &&
