@@ -115,15 +115,17 @@ std::size_t AttentionEmitter::add_factor(std::vector<Factor>& list, Factor facto
     factor.along_inner = factor.offset.coefficient(inner) == 1 || factor.offset.coefficient(along) != 1;
   }
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (list[i].source == factor.source && list[i].offset == factor.offset && list[i].inner == factor.inner) return i;
+    if (list[i].source == factor.source && list[i].offset == factor.offset && list[i].inner == factor.inner && list[i].pairs == factor.pairs &&
+        (!factor.pairs || list[i].of_score == factor.of_score))
+      return i;
   list.push_back(std::move(factor));
   return list.size() - 1;
 }
 
 void AttentionEmitter::make_buffers() {
   Kernel& kernel = b_.kernel();
-  const auto scratch = [&](const std::string& name, std::int64_t rows, std::int64_t columns) {
-    return kernel.add_buffer({.name = name, .dtype = DType::f32, .shape = Shape{rows, columns}, .strides = {columns, 1}, .space = Space::scratch});
+  const auto scratch = [&](const std::string& name, std::int64_t rows, std::int64_t columns, bool pairs = false) {
+    return kernel.add_buffer({.name = name, .dtype = pairs ? DType::u32 : DType::f32, .shape = Shape{rows, columns}, .strides = {columns, 1}, .space = Space::scratch});
   };
   const auto extent_of = [&](const Factor& f, bool contracted) {
     const auto a = body_.attrs<Op::dot_general>(f.dot);
@@ -144,7 +146,7 @@ void AttentionEmitter::make_buffers() {
   const VarId inner = kernel.new_var("");
   set_inner(Affine(inner));
   const auto add = [&](OpId dot, std::size_t side, bool of_score, std::vector<Factor>& list, std::size_t axis) {
-    Factor factor{.dot = dot, .side = side, .of_score = of_score};
+    Factor factor{.dot = dot, .side = side, .of_score = of_score, .pairs = multiplies_pairs(dot)};
     factor.inner = extent_of(factor, of_score);
     space_.declare(inner, factor.inner);
     return add_factor(list, std::move(factor), axis);
@@ -160,18 +162,25 @@ void AttentionEmitter::make_buffers() {
     products_.push_back({op, {}, add(op, 1 - side, false, moving_, plan_.moving)});
   }
   at_ = before;
-  for (std::size_t i = 0; i < fixed_.size(); ++i) fixed_[i].buffer = scratch("fixed" + std::to_string(i), fixed_[i].inner, tiles_.fixed);
-  for (std::size_t i = 0; i < moving_.size(); ++i)
-    moving_[i].buffer = scratch("moving" + std::to_string(i), tiles_.moving, rounded_up(moving_[i].inner, tiles_.lanes));
+  for (std::size_t i = 0; i < fixed_.size(); ++i)
+    fixed_[i].buffer = scratch("fixed" + std::to_string(i), inner_steps(fixed_[i]), tiles_.fixed, fixed_[i].pairs);
+  for (std::size_t i = 0; i < moving_.size(); ++i) {
+    const Factor& f = moving_[i];
+    moving_[i].buffer = scratch("moving" + std::to_string(i), tile_steps(f.pairs && !f.of_score), rounded_up(inner_steps(f), tiles_.lanes), f.pairs);
+  }
   // What products sum overwrites the scores, each element once it is read.
   if (plan_.maximum.valid()) logits_ = scratch("logits", tiles_.moving, tiles_.fixed);
   std::vector<BufferId> free = score_tiles_;
   for (Product& product : products_) {
     const ValueId summed = summed_value(body_, plan_, product.op);
-    if (!parts_.contains(summed)) {
-      if (free.empty()) free.push_back(scratch("part" + std::to_string(parts_.size()), tiles_.moving, tiles_.fixed));
-      parts_[summed] = free.front();
-      free.erase(free.begin());
+    const PartKey part{summed, moving_[product.factor].pairs};
+    if (!parts_.contains(part)) {
+      if (part.second || free.empty()) {
+        parts_[part] = scratch("part" + std::to_string(parts_.size()), tile_steps(part.second), tiles_.fixed, part.second);
+      } else {
+        parts_[part] = free.front();
+        free.erase(free.begin());
+      }
     }
     const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
     product.sum = scratch("sum" + std::to_string(product.op.index), tiles_.fixed, width);
@@ -221,62 +230,119 @@ void AttentionEmitter::over_moving(const Affine& tile, const std::function<void(
   });
 }
 
+void AttentionEmitter::at_moving(const Affine& tile, const Affine& m, const std::function<void()>& body) {
+  emitter_->enter();
+  stand_for(plan_.moving, tile * tiles_.moving + m);
+  body();
+  emitter_->leave();
+}
+
+void AttentionEmitter::over_moving_pairs(const Affine& tile, const std::function<void(const Affine&, std::int64_t)>& body) {
+  const std::int64_t extent = plan_.extents[plan_.moving], half = tiles_.moving / 2;
+  std::vector<Affine> bounds = {Affine(half)};
+  if (extent % tiles_.moving != 0) bounds.push_back(Affine(extent / 2) - tile * half);
+  b_.loop("m", 0, bounds, LoopKind::serial, 1, [&](VarId m) {
+    space_.declare(m, half);
+    body(Affine(m), 2);
+  });
+  if (extent % 2 == 0) return;
+  const std::int64_t last = tiles_.moving_blocks - 1;
+  b_.when({tile - Affine(last)}, [&] { body(Affine(extent / 2 - last * half), 1); });
+}
+
 // Rows of a tile beyond the axis: zeros, so that a product over all rows may take them along.
-void AttentionEmitter::clear_missing(BufferId buffer, std::int64_t width, const Affine& tile) {
+void AttentionEmitter::clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs) {
   const std::int64_t extent = plan_.extents[plan_.moving];
   if (extent % tiles_.moving == 0) return;
-  b_.loop("m", Affine(extent) - tile * tiles_.moving, {Affine(tiles_.moving)}, LoopKind::serial, 1, [&](VarId m) {
+  const DType dtype = b_.kernel().buffers[buffer.index].dtype;
+  const std::int64_t rows = tile_steps(pairs);
+  b_.loop("m", Affine(pairs ? (extent + 1) / 2 : extent) - tile * rows, {Affine(rows)}, LoopKind::serial, 1, [&](VarId m) {
     b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-      b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(DType::f32, 0));
+      b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(Literal::scalar_int(dtype, 0)));
     });
   });
+}
+
+bool AttentionEmitter::multiplies_pairs(OpId dot) const {
+  return target_.multiplies_bf16_pairs() && body_.type(body_.operand(dot, 0)).dtype == DType::bf16 &&
+         body_.type(body_.operand(dot, 1)).dtype == DType::bf16;
+}
+
+ScalarId AttentionEmitter::paired(ScalarId low, ScalarId high) {
+  const auto bits = [&](ScalarId value) { return b_.let(Op::convert, {b_.let(Op::bitcast, {value}, DType::u16)}, DType::u32); };
+  if (!high.valid()) return bits(low);
+  const ScalarId above = b_.let(Op::shift_left, {bits(high), b_.constant(Literal::scalar_int(DType::u32, 16))}, DType::u32);
+  return b_.let(Op::bit_or, {bits(low), above}, DType::u32);
 }
 
 ScalarId AttentionEmitter::packed_element(const Factor& factor) {
   const ValueId v = value_of(factor);
   const ScalarId value = emitter_->emit(v, index_of(factor));
-  return body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32);
+  return factor.pairs || body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32);
+}
+
+// The packed elements of the inner axis; of a score's pairs, the last may be one alone.
+void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind, const std::function<void(const Affine&, const std::function<ScalarId()>&)>& body) {
+  const bool pairs = factor.pairs && factor.of_score;
+  const std::int64_t whole = pairs ? factor.inner / 2 : factor.inner;
+  if (whole > 0)
+    b_.loop("c", 0, {Affine(whole)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
+      space_.declare(c, whole);
+      emitter_->enter();
+      body(Affine(c), [&] {
+        set_inner(pairs ? Affine(c, 2) : Affine(c));
+        const ScalarId low = packed_element(factor);
+        if (!pairs) return low;
+        set_inner(Affine(c, 2) + Affine(1));
+        return paired(low, packed_element(factor));
+      });
+      emitter_->leave();
+    });
+  if (!pairs || factor.inner % 2 == 0) return;
+  emitter_->enter();
+  body(Affine(whole), [&] {
+    set_inner(Affine(factor.inner - 1));
+    return paired(packed_element(factor), {});
+  });
+  emitter_->leave();
 }
 
 void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
-  const auto over_inner = [&](LoopKind kind, const std::function<void(const Affine&)>& body) {
-    b_.loop("c", 0, {Affine(factor.inner)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
+  const bool pairs = factor.pairs && !factor.of_score;  // of positions
+  const auto over_columns = [&](const Affine& row, const std::function<ScalarId()>& element) {
+    b_.loop("c", 0, {Affine(factor.inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
       space_.declare(c, factor.inner);
       set_inner(Affine(c));
-      emitter_->enter();
-      body(Affine(c));
-      emitter_->leave();
+      b_.store(factor.buffer, {row, Affine(c)}, element());
     });
   };
-  if (factor.along_inner) {
+  if (pairs) {
+    over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
+      over_columns(row, [&] {
+        ScalarId values[2] = {};
+        for (std::int64_t u = 0; u < count; ++u) at_moving(tile, row * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
+        return paired(values[0], values[1]);
+      });
+    });
+  } else if (factor.along_inner) {
     over_moving(tile, [&](const Affine& m) {
-      over_inner(LoopKind::vector, [&](const Affine& c) { b_.store(factor.buffer, {m, c}, packed_element(factor)); });
+      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) { b_.store(factor.buffer, {m, c}, element()); });
     });
   } else {
-    over_inner(LoopKind::serial, [&](const Affine& c) {
+    over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
       b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes, [&](VarId m) {
         space_.declare(m, tiles_.moving);
-        stand_for(plan_.moving, tile * tiles_.moving + Affine(m));
-        b_.store(factor.buffer, {Affine(m), c}, packed_element(factor));
+        at_moving(tile, Affine(m), [&] { b_.store(factor.buffer, {Affine(m), c}, element()); });
       });
     });
   }
-  clear_missing(factor.buffer, rounded_up(factor.inner, tiles_.lanes), tile);
+  clear_missing(factor.buffer, rounded_up(inner_steps(factor), tiles_.lanes), tile, pairs);
 }
 
 void AttentionEmitter::pack_fixed(const Factor& factor) {
-  const auto over_inner = [&](LoopKind kind, const std::function<void(const Affine&)>& body) {
-    b_.loop("c", 0, {Affine(factor.inner)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
-      space_.declare(c, factor.inner);
-      set_inner(Affine(c));
-      emitter_->enter();
-      body(Affine(c));
-      emitter_->leave();
-    });
-  };
   if (!factor.along_inner) {
-    over_inner(LoopKind::serial, [&](const Affine& c) {
-      over_fixed(LoopKind::vector, [&](const Affine& f) { b_.store(factor.buffer, {c, f}, packed_element(factor)); });
+    over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
+      over_fixed(LoopKind::vector, [&](const Affine& f) { b_.store(factor.buffer, {c, f}, element()); });
     });
     return;
   }
@@ -285,13 +351,13 @@ void AttentionEmitter::pack_fixed(const Factor& factor) {
   const auto whole = [&] {
     b_.loop("q", 0, {Affine(tiles_.fixed / tiles_.lanes)}, LoopKind::serial, 1, [&](VarId q) {
       space_.declare(q, tiles_.fixed / tiles_.lanes);
-      over_inner(LoopKind::vector, [&](const Affine& c) {
+      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
         b_.loop("u", 0, {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId u) {
           space_.declare(u, tiles_.lanes);
           emitter_->enter();
           const Affine f = Affine(q, tiles_.lanes) + Affine(u);
           stand_for(plan_.fixed, fixed_start_ + f);
-          b_.store(factor.buffer, {c, f}, packed_element(factor));
+          b_.store(factor.buffer, {c, f}, element());
           emitter_->leave();
         });
       });
@@ -299,7 +365,7 @@ void AttentionEmitter::pack_fixed(const Factor& factor) {
   };
   const auto rest = [&] {
     over_fixed(LoopKind::serial, [&](const Affine& f) {
-      over_inner(LoopKind::vector, [&](const Affine& c) { b_.store(factor.buffer, {c, f}, packed_element(factor)); });
+      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) { b_.store(factor.buffer, {c, f}, element()); });
     });
   };
   if (extent % tiles_.fixed == 0) return whole();
@@ -330,7 +396,7 @@ void AttentionEmitter::multiply_score(std::size_t score) {
   b_.loop("j", 0, {Affine(tiles_.fixed / tiles_.columns)}, LoopKind::serial, 1, [&](VarId j) {
     b_.loop("i", 0, {Affine(tiles_.moving / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
       over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
-      Stmt mma = multiplication(tile, moving.inner);
+      Stmt mma = multiplication(tile, inner_steps(moving));
       mma.a = moving.buffer;
       mma.a_indices = {Affine(i, tiles_.rows) + Affine(mma.row), Affine(mma.depth)};
       mma.b = fixed.buffer;
@@ -346,13 +412,13 @@ void AttentionEmitter::multiply_score(std::size_t score) {
 // Each tile is summed from zero and added to the sum so far: errors grow with the number of tiles, not with that of terms.
 void AttentionEmitter::add_product(const Product& product) {
   const Factor& moving = moving_[product.factor];
-  const BufferId part = parts_.at(summed_value(body_, plan_, product.op));
+  const BufferId part = parts_.at({summed_value(body_, plan_, product.op), moving.pairs});
   const std::int64_t width = rounded_up(moving.inner, tiles_.lanes);
   const auto columns_from = [&](const Affine& first, std::int64_t columns) {
     const BufferId tile = register_tiles_.at(columns);
     b_.loop("i", 0, {Affine(tiles_.fixed / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
       over_registers(columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
-      Stmt mma = multiplication(tile, tiles_.moving);
+      Stmt mma = multiplication(tile, tile_steps(moving.pairs));
       mma.a = part;
       mma.a_indices = {Affine(mma.depth), Affine(i, tiles_.rows) + Affine(mma.row)};
       mma.b = moving.buffer;
@@ -395,7 +461,8 @@ void AttentionEmitter::emit_task() {
       at[plan_.fixed] = fixed_start_ + Affine(condition.coefficient(VarId{plan_.fixed}) > 0 ? tiles_.fixed - 1 : 0);
       at[plan_.moving] = Affine(tile, tiles_.moving) + Affine(condition.coefficient(VarId{plan_.moving}) > 0 ? tiles_.moving - 1 : 0);
       std::swap(at, at_);
-      conditions.push_back(space_.resolve(at_axes(condition)));
+      const Affine here = at_axes(condition);
+      if (space_.range(here).first < 0) conditions.push_back(space_.resolve(here));
       std::swap(at, at_);
     }
     if (conditions.empty())

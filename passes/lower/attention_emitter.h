@@ -39,11 +39,13 @@ class AttentionEmitter {
   Lowering run();
 
  private:
-  /// A factor of a product as it is packed in f32: [positions of the tile][inner], or for a fixed one [inner][positions].
+  /// A factor of a product as it is packed, in f32: [positions of the tile][inner], or for a fixed one [inner][positions]. Where
+  /// pairs of bf16 are multiplied, neighbours along the axis that is summed over are one u32.
   struct Factor {
     OpId dot;
     std::size_t side = 0;
     bool of_score = true;
+    bool pairs = false;
     std::int64_t inner = 0;
     bool along_inner = true;  // neighbours along the inner axis are neighbours in memory
     BufferId buffer{};
@@ -56,6 +58,8 @@ class AttentionEmitter {
     BufferId sum;
     std::size_t factor = 0;  // of moving_
   };
+  /// What a product sums, and whether as pairs.
+  using PartKey = std::pair<ValueId, bool>;
 
   // attention.cpp
   void declare_grid();
@@ -73,6 +77,14 @@ class AttentionEmitter {
   void pack_fixed(const Factor& factor);
   void pack_moving(const Factor& factor, const Affine& tile);
   ScalarId packed_element(const Factor& factor);
+  /// Of bf16 values, the second of which may be missing.
+  ScalarId paired(ScalarId low, ScalarId high);
+  bool multiplies_pairs(OpId dot) const;
+  /// Packed elements of the inner axis, or of a product's factor.
+  static std::int64_t inner_steps(const Factor& f) { return f.pairs && f.of_score ? (f.inner + 1) / 2 : f.inner; }
+  std::int64_t tile_steps(bool pairs) const { return pairs ? tiles_.moving / 2 : tiles_.moving; }
+  void over_inner(const Factor& factor, LoopKind kind,
+                  const std::function<void(const Affine& step, const std::function<ScalarId()>& element)>& body);
   void multiply_score(std::size_t score);
   void add_product(const Product& product);
   void over_registers(std::int64_t columns, const std::function<void(const Affine& r, const Affine& c)>& f);
@@ -81,7 +93,10 @@ class AttentionEmitter {
   std::vector<Affine> positions(std::size_t axis, std::int64_t block, const Affine& start) const;
   void over_fixed(LoopKind kind, const std::function<void(const Affine& f)>& body);
   void over_moving(const Affine& tile, const std::function<void(const Affine& m)>& body);
-  void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile);
+  /// Positions two by two: f(row, positions) for each pair, and for the one that is left over at the end of an odd axis.
+  void over_moving_pairs(const Affine& tile, const std::function<void(const Affine& row, std::int64_t count)>& body);
+  void at_moving(const Affine& tile, const Affine& m, const std::function<void()>& body);
+  void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs);
 
   // attention_sweep.cpp
   void begin_sums();
@@ -112,7 +127,7 @@ class AttentionEmitter {
   std::vector<Factor> fixed_, moving_;
   std::vector<std::size_t> fixed_of_score_, moving_of_score_;
   std::vector<BufferId> score_tiles_;
-  std::map<ValueId, BufferId> parts_;  // tiles of what products sum
+  std::map<PartKey, BufferId> parts_;  // tiles of them
   std::vector<Product> products_;
   std::map<OpId, BufferId> row_sums_;   // by sum, one per fixed position; of the maximum too
   BufferId logits_, rescale_;

@@ -1,4 +1,5 @@
 // What happens on a tile of the domain between its products, and to the sums when all tiles are done.
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -40,18 +41,38 @@ void AttentionEmitter::read_scores(const Affine& m, const Affine& f) {
 void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile, const std::function<PartOf(const Affine& m)>& part_at) {
   std::vector<std::pair<OpId, AccId>> running;
   for (OpId op : plan_.sums) running.emplace_back(op, b_.acc(Reduce::sum, DType::f32, 1));
-  over_moving(tile, [&](const Affine& m) {
+  // By part: the values of up to two positions.
+  std::map<PartKey, std::vector<ScalarId>> values;
+  const auto at_position = [&](const Affine& m) {
     read_scores(m, f);
     const PartOf part = part_at(m);
     for (const auto& [op, acc] : running) b_.accumulate(acc, part(summed_value(body_, plan_, op)));
-    std::vector<std::pair<BufferId, ScalarId>> stores;
-    for (const auto& [v, buffer] : parts_) {
-      const ScalarId value = part(v);
-      stores.emplace_back(buffer, body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32));
+    for (const auto& [key, buffer] : parts_) {
+      const ScalarId value = part(key.first);
+      const bool converts = !key.second && body_.type(key.first).dtype != DType::f32;
+      values[key].push_back(converts ? b_.let(Op::convert, {value}, DType::f32) : value);
     }
-    for (const auto& [buffer, value] : stores) b_.store(buffer, {m, f}, value);
+    for (const auto& [key, buffer] : parts_)
+      if (!key.second) b_.store(buffer, {m, f}, values[key].back());
     emitter_->set_hook(nullptr);
-  });
+  };
+  const bool pairs = std::ranges::any_of(parts_, [](const auto& part) { return part.first.second; });
+  if (pairs) {
+    over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
+      values.clear();
+      for (std::int64_t u = 0; u < count; ++u) {
+        const Affine m = row * 2 + Affine(u);
+        at_moving(tile, m, [&] { at_position(m); });
+      }
+      for (const auto& [key, buffer] : parts_)
+        if (key.second) b_.store(buffer, {row, f}, paired(values[key][0], count == 2 ? values[key][1] : ScalarId{}));
+    });
+  } else {
+    over_moving(tile, [&](const Affine& m) {
+      values.clear();
+      at_position(m);
+    });
+  }
   for (const auto& [op, acc] : running) {
     const ScalarId more = b_.finish(acc, DType::f32);
     ScalarId sum = b_.load(row_sums_.at(op), {f});
@@ -64,7 +85,7 @@ void AttentionEmitter::sweep(const Affine& tile) {
   over_fixed(LoopKind::vector, [&](const Affine& f) {
     sum_parts(f, tile, [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
   });
-  for (const auto& [v, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile);
+  for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
 }
 
 // exp(x - maximum) must be 0, not NaN, for x = -inf while nothing else has been seen.
@@ -127,7 +148,7 @@ void AttentionEmitter::sweep_rescaling(const Affine& tile) {
       return [this, power, done = std::make_shared<std::map<ValueId, ScalarId>>()](ValueId v) { return part_of(v, *done, power); };
     });
   });
-  for (const auto& [v, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile);
+  for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
 }
 
 // What makes the sum what the body means by it: the distance of its own shift, then what is known per row.
