@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "ir/builder.h"
+#include "passes/fuse/attention_delta.h"
 #include "passes/fuse/attention_groups.h"
 
 namespace burin::passes::fusion {
@@ -242,22 +243,44 @@ class Rebuilder {
 
 }  // namespace
 
-Function take_attentions(const Function& f, std::vector<AttentionNote>* notes, const AttentionLimits& limits) {
-  std::vector<AttentionGroup> groups;
-  std::vector<AttentionNote> local;
+namespace {
+
+void find_groups(const Function& f, const AttentionLimits& limits, std::vector<AttentionNote>* notes, std::vector<AttentionGroup>* groups,
+                 std::vector<RowProduct>* products) {
   std::optional<Uses> uses;
   for (ScoreFamily& family : Families(f).with_a_maximum()) {
     if (!uses) uses.emplace(f);
     AttentionNote note{f.location(family.maxima[0]), family.why_not};
     if (note.why_not.empty()) {
       std::vector<AttentionGroup> mine;
-      note.why_not = form_groups(f, family, *uses, limits, &mine);
-      if (note.why_not.empty()) groups.insert(groups.end(), std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()));
+      std::vector<RowProduct> sums;
+      note.why_not = form_groups(f, family, *uses, limits, &mine, &sums);
+      if (note.why_not.empty()) {
+        groups->insert(groups->end(), std::make_move_iterator(mine.begin()), std::make_move_iterator(mine.end()));
+        products->insert(products->end(), std::make_move_iterator(sums.begin()), std::make_move_iterator(sums.end()));
+      }
     }
-    local.push_back(std::move(note));
+    notes->push_back(std::move(note));
   }
-  Function result = f;
-  if (!groups.empty() && !Rebuilder(f, std::move(groups)).run(&result)) {
+}
+
+}  // namespace
+
+Function take_attentions(const Function& f, std::vector<AttentionNote>* notes, const AttentionLimits& limits) {
+  Function source = f;
+  std::vector<AttentionNote> local;
+  std::vector<AttentionGroup> groups;
+  std::vector<RowProduct> products;
+  find_groups(f, limits, &local, &groups, &products);
+  if (!products.empty()) {
+    source = replace_row_sums(f, products);
+    local.clear();
+    groups.clear();
+    products.clear();
+    find_groups(source, limits, &local, &groups, &products);
+  }
+  Function result = source;
+  if (!groups.empty() && !Rebuilder(source, std::move(groups)).run(&result)) {
     result = f;
     for (AttentionNote& note : local)
       if (note.why_not.empty()) note.why_not = "its kernels would wait for one another";

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ir/builder.h"
+#include "passes/fuse/attention_delta.h"
 #include "passes/lower/attention_plan.h"
 #include "passes/lower/nest.h"
 
@@ -23,11 +24,11 @@ bool only_moves(Op op) {
 class GroupFormer {
  public:
   GroupFormer(const Function& f, const ScoreFamily& family, const Uses& uses, const AttentionLimits& limits)
-      : f_(f), family_(family), uses_(uses), limits_(limits) {
+      : f_(f), family_(family), uses_(uses), limits_(limits), seen_(2 * f.num_values(), 0) {
     for (OpId op : family.targets) is_target_.insert(op);
   }
 
-  std::string run(std::vector<AttentionGroup>* groups) {
+  std::string run(std::vector<AttentionGroup>* groups, std::vector<RowProduct>* products) {
     if (family_.maxima.size() > 1) return "its scores have several maxima";
     // All of it as one body says which axis each target sums over.
     const AttentionGroup all = group_of(family_.targets);
@@ -75,6 +76,9 @@ class GroupFormer {
       if (fixed * moving < limits_.pairs || std::min(fixed, moving) < limits_.length)
         return fmt::format("its scores are {} x {}, below {} of them or {} a side they are cheaper in memory", fixed, moving, limits_.pairs, limits_.length);
       follow_products(&group);
+      if (targets != found[0])  // what the softmax makes on its way costs no walk of its own
+        for (OpId target : targets)
+          if (auto product = find_row_product(f_, family_, uses_, target, body, domain, in_body)) products->push_back(std::move(*product));
       groups->push_back(std::move(group));
     }
     drop_unread(groups);
@@ -122,7 +126,8 @@ class GroupFormer {
         } else if (family_.domain.contains(operand) || family_.rows.contains(operand)) {
           include(def);
         } else if (f_.kind(op) == Op::dot_general || moves.contains(op)) {
-          if (only_moves(f_.kind(def))) {
+          const bool widens = f_.kind(def) == Op::convert && is_half(f_.type(f_.operand(def, 0)).dtype) && f_.type(operand).dtype == DType::f32;
+          if (only_moves(f_.kind(def)) || widens) {
             moves.insert(def);
             include(def);
           }
@@ -156,9 +161,11 @@ class GroupFormer {
     const std::uint32_t oldest = std::min_element(others.begin(), others.end())->index;
     // Through scores and rows alone is no waiting: those a kernel computes itself, if it can.
     std::vector<std::pair<ValueId, bool>> stack;
-    std::set<std::pair<ValueId, bool>> seen;
+    ++walk_;
     const auto push = [&](ValueId v, bool outside) {
-      if (!f_.is_arg(v) && f_.def(v).index >= oldest && seen.insert({v, outside}).second) stack.emplace_back(v, outside);
+      if (f_.is_arg(v) || f_.def(v).index < oldest || seen_[2 * v.index + outside] == walk_) return;
+      seen_[2 * v.index + outside] = walk_;
+      stack.emplace_back(v, outside);
     };
     for (ValueId operand : f_.operands(target)) push(operand, false);
     while (!stack.empty()) {
@@ -220,6 +227,8 @@ class GroupFormer {
   std::set<OpId> is_target_;
   const Uses& uses_;
   const AttentionLimits& limits_;
+  mutable std::vector<std::uint32_t> seen_;  // by value, inside and outside: the last walk of waits_for that met it
+  mutable std::uint32_t walk_ = 0;
 };
 
 }  // namespace
@@ -248,8 +257,8 @@ Function AttentionGroup::body(const std::string& name, const Function& f, std::m
 }
 
 std::string form_groups(const Function& f, const ScoreFamily& family, const Uses& uses, const AttentionLimits& limits,
-                        std::vector<AttentionGroup>* groups) {
-  return GroupFormer(f, family, uses, limits).run(groups);
+                        std::vector<AttentionGroup>* groups, std::vector<RowProduct>* products) {
+  return GroupFormer(f, family, uses, limits).run(groups, products);
 }
 
 }  // namespace burin::passes::fusion

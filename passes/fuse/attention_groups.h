@@ -36,8 +36,11 @@ struct Uses {
   std::vector<bool> is_result;
 };
 
-/// "" and the groups, when every target of the family can be computed so; else why not.
+struct RowProduct;
+
+/// "" and the groups, when every target of the family can be computed so; else why not. `products`: sums in a walk
+/// of their own that can do without scores.
 std::string form_groups(const Function& f, const ScoreFamily& family, const Uses& uses, const AttentionLimits& limits,
-                        std::vector<AttentionGroup>* groups);
+                        std::vector<AttentionGroup>* groups, std::vector<RowProduct>* products);
 
 }  // namespace burin::passes::fusion

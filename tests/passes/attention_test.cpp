@@ -11,6 +11,7 @@
 #include "ir/eval/eval.h"
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
+#include "ir/printer.h"
 #include "passes/fuse/fuse.h"
 #include "passes/pipeline.h"
 #include "tests/support/literals.h"
@@ -32,6 +33,7 @@ struct Form {
   Spelling spelling = Spelling::guarded;
   std::string dtype = "f32";
   std::int64_t heads = 2, groups = 2;  // of queries, of keys and values
+  bool squared = false;                // so that the derivative begins with the result
 };
 
 std::string mask_text(const Form& form, const std::string& scores) {
@@ -98,6 +100,10 @@ std::string text_of(const Form& form) {
     text += fmt::format("  %out = convert {} {{dtype = {}}}\n", result, form.dtype);
     result = "%out";
   }
+  if (form.squared) {
+    text += fmt::format("  %y = mul {0}, {0}\n", result);
+    result = "%y";
+  }
   return text + "  return " + result + "\n}\n";
 }
 
@@ -126,11 +132,11 @@ Function fused(const Function& f, std::vector<fusion::AttentionNote>* notes = nu
 
 void check(const Function& f, std::size_t attentions, double tolerance) {
   const Function kernels = fused(f);
-  EXPECT_EQ(count_attentions(kernels), attentions);
+  EXPECT_EQ(count_attentions(kernels), attentions) << print(kernels);
   const std::vector<Literal> inputs = inputs_of(f), expected = evaluate(f, inputs), as_said = evaluate(kernels, inputs);
   Options options;
   options.verify = true;
-  for (Isa isa : {Isa::avx512, Isa::avx2}) {
+  for (Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2}) {
     Target target;
     target.isa = isa;
     const Program program = run_lowering(kernels, target, options);
@@ -188,13 +194,25 @@ TEST(Attention, WithoutAGuard) {
   check_with_gradient({.queries = 70, .keys = 75, .head = 6, .width = 5, .mask = Mask::causal, .spelling = Spelling::after}, 4);
 }
 
+// The sum over keys in the derivative comes from the result then, not from one more walk over the scores.
+TEST(Attention, DerivativeThatBeginsWithTheResult) {
+  for (const char* dtype : {"f32", "bf16"})
+    for (Spelling spelling : {Spelling::guarded, Spelling::plain}) {
+      const Form form{.queries = 40, .keys = 45, .head = 6, .width = 5, .mask = Mask::causal, .spelling = spelling, .dtype = dtype, .squared = true};
+      check_with_gradient(form, spelling == Spelling::plain ? 4 : 3);  // one more for what flows through the maximum
+    }
+  check_with_gradient({.queries = 40, .keys = 45, .head = 6, .width = 5, .heads = 6, .groups = 2, .squared = true}, 3);
+}
+
 TEST(Attention, HeadsThatShareKeys) {
   check_with_gradient({.queries = 20, .keys = 30, .head = 6, .width = 5, .mask = Mask::causal, .heads = 6, .groups = 2}, 3);
 }
 
 TEST(Attention, SixteenBits) {
-  for (const char* dtype : {"bf16", "f16"})
+  for (const char* dtype : {"bf16", "f16"}) {
     check_with_gradient({.queries = 40, .keys = 70, .head = 8, .width = 16, .mask = Mask::causal, .dtype = dtype}, 3);
+    check_with_gradient({.queries = 71, .keys = 65, .head = 7, .width = 5, .mask = Mask::causal, .dtype = dtype}, 3);
+  }
 }
 
 TEST(Attention, OnePositionIsPlain) {
