@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "passes/lower/matmul_emitter.h"
+#include "passes/lower/rows_plan.h"
 
 namespace burin::passes::lower {
 
@@ -276,8 +277,8 @@ void MatmulEmitter::choose_places() {
   const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
   pack_ = pairs() || !(contiguous && whole_vectors && !reused);
-  along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous &&
-             tiles_.steps(tiles_.depth) >= tiles_.lanes;
+  rhs_along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous;
+  along_k_ = rhs_along_k_ && tiles_.steps(tiles_.depth) >= tiles_.lanes;
   loop_value_ = before;
   choose_sharing();
 }
@@ -304,6 +305,15 @@ void MatmulEmitter::add_scratch() {
                                .shape = Shape{rows, columns},
                                .strides = {columns, 1},
                                .space = Space::tile});
+}
+
+bool MatmulEmitter::sums_along_memory() {
+  if (loops_.size(Dim::m) != 1 || loops_.inner(Dim::k) < 2 * tiles_.lanes || loops_.size(Dim::n) == 0) return false;
+  args_ = add_arguments(lowered_, body_, plan_.result);
+  emitter_.emplace(body_, b_, space_, args_);
+  open_grid();
+  choose_places();
+  return rhs_along_k_;
 }
 
 Lowering MatmulEmitter::run() {
@@ -342,8 +352,14 @@ Lowering lower_matmul(const Function& body, const Target& target, const InPlace&
   MatmulPlan plan;
   BURIN_CHECK(plan_matmul(body, &plan), "not a matmul fusion");
   MatmulLoops loops = initial_loops(plan);
+  // Rows are read before results are stored, but for another row's sake too: what is overwritten stays with tiles.
+  const bool overwrites = std::any_of(in_place.begin(), in_place.end(), [](std::int32_t arg) { return arg >= 0; });
   for (;;) {
     try {
+      if (!overwrites && MatmulEmitter(body, target, plan, loops, in_place).sums_along_memory()) {
+        const Function sums = as_sums(body, plan);
+        if (RowsPlan rows; plan_rows(sums, &rows)) return lower_rows(sums, target);
+      }
       return MatmulEmitter(body, target, plan, loops, in_place).run();
     } catch (const NeedSplit& need) {
       loops.split(need.loop, need.factor);

@@ -32,6 +32,8 @@ class MatmulEmitter {
         tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target))) {}
 
   Lowering run();
+  /// Is it a vector times a matrix whose rows along k lie in memory one after another?
+  bool sums_along_memory();
 
  private:
   void open_grid();
@@ -111,7 +113,8 @@ class MatmulEmitter {
   bool pack_ = false, direct_lhs_ = true;
   bool shares_lhs_ = false, shares_rhs_ = false;  // packed once, by a kernel of its own, for all tasks
   bool lhs_along_m_ = false;  // packed A holds the rows of a tile side by side, as they lie in memory
-  bool along_k_ = false;      // neighbours in k of the right operand are neighbours in memory
+  bool rhs_along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
+  bool along_k_ = false;      // and it is packed by vectors of k
   BufferId packed_, packed_lhs_, partial_, spilled_;
   std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
   std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;

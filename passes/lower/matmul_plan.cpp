@@ -74,6 +74,14 @@ bool plan_matmul(const Function& body, MatmulPlan* plan) {
   };
   plan->lhs_axes = classify(lhs, a.lhs_batch, a.lhs_contract, Dim::m, &plan->m);
   plan->rhs_axes = classify(rhs, a.rhs_batch, a.rhs_contract, Dim::n, &plan->n);
+  if (plan->n.size() == 1 && plan->m.size() > 1) {  // the result lies the same way
+    std::swap(plan->lhs, plan->rhs);
+    std::swap(plan->lhs_axes, plan->rhs_axes);
+    std::swap(plan->m, plan->n);
+    for (auto* axes : {&plan->lhs_axes, &plan->rhs_axes})
+      for (auto& [dim, at] : *axes)
+        if (dim == Dim::m || dim == Dim::n) dim = dim == Dim::m ? Dim::n : Dim::m;
+  }
   return true;
 }
 

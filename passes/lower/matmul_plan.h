@@ -32,7 +32,7 @@ struct MatmulPlan {
   // By axis of the operand: its class and its position within it.
   std::vector<std::pair<Dim, std::size_t>> lhs_axes, rhs_axes;
 };
-/// False when the body has no dot_general of floats, or several.
+/// False when the body has no dot_general of floats, or several. Of a matrix and a vector, the vector is the left side.
 bool plan_matmul(const Function& body, MatmulPlan* plan);
 MatmulLoops initial_loops(const MatmulPlan& plan);
 
@@ -62,6 +62,9 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
 /// Are products of bf16 formed pair by pair? Where there is an instruction for it, and enough of either side to pay for
 /// packing both.
 bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const MatmulLoops& loops, const Target& target);
+
+/// The body of a product whose left side is a vector (in each batch), with a sum over products in place of the dot.
+Function as_sums(const Function& body, const MatmulPlan& plan);
 
 /// Element (batch, m, n, k), given as one flat expression per loop class, of an operand of the dot.
 Index operand_index(const Shape& operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const MatmulPlan& plan,

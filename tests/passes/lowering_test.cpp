@@ -270,6 +270,54 @@ TEST(lowering, matmul_of_sides_packed_for_all_tasks) {
   check(plain, {}, {}, smallest);
 }
 
+bool sums_rows(const std::string& text) {
+  const Program program = build_program(parse(text), Target{}, {});
+  return print(program.kernels.at(0)).find("accumulate") != std::string::npos;
+}
+
+// A matrix that lies row by row along k meets a vector by sums along memory, whichever side it is and with batches, heads and
+// an epilogue; one that lies the other way keeps vectors of its columns.
+TEST(lowering, matmul_of_a_matrix_and_a_vector) {
+  for (const char* dtype : {"f64", "f32", "bf16", "f16"}) {
+    const auto of_dtype = [&](std::string text) {
+      for (std::size_t at = 0; (at = text.find("f32", at)) != std::string::npos; at += 3) text.replace(at, 3, dtype);
+      return text;
+    };
+    const std::string left = of_dtype(
+        "func @main(%w: f32[37,131], %x: f32[131], %b: f32[37]) -> (f32[37]) {\n"
+        "  %y = dot_general %w, %x {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n"
+        "  %z = add %y, %b\n  %t = neg %z\n  return %t\n}\n");
+    const std::string right = of_dtype(
+        "func @main(%x: f32[1,131], %w: f32[37,131]) -> (f32[1,37]) {\n"
+        "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [1], dtype = f32}\n  return %y\n}\n");
+    const std::string dots = of_dtype(
+        "func @main(%x: f32[5,3,70], %y: f32[3,70,5]) -> (f32[3,5]) {\n"
+        "  %z = dot_general %x, %y {lhs_batch = [1, 0], rhs_batch = [0, 2], lhs_contract = [2], rhs_contract = [1], dtype = f32}\n"
+        "  return %z\n}\n");
+    const std::string heads = of_dtype(
+        "func @main(%q: f32[2,3,1,40], %k: f32[2,9,3,40]) -> (f32[2,3,9]) {\n"  // one query, keys as [B,T,H,D]
+        "  %t = transpose %k {permutation = [0, 2, 1, 3]}\n"
+        "  %s = dot_general %q, %t {lhs_batch = [0, 1], rhs_batch = [0, 1], lhs_contract = [3], rhs_contract = [3], dtype = f32}\n"
+        "  %r = reshape %s {shape = [2, 3, 9]}\n  return %r\n}\n");
+    std::string turned = heads;  // rows are not stored across one another
+    turned.replace(turned.find("[2,3,9]"), 7, "[2,9,3]").replace(turned.find("return %r"), 9, "%u = transpose %r {permutation = [0, 2, 1]}\n  return %u");
+    const std::string two_axes = of_dtype(
+        "func @main(%x: f32[6,40], %w: f32[11,40,6]) -> (f32[11]) {\n"
+        "  %y = dot_general %x, %w {lhs_contract = [0, 1], rhs_contract = [2, 1], dtype = f32}\n  return %y\n}\n");
+    for (const std::string& text : {left, right, heads}) {
+      EXPECT_TRUE(sums_rows(text)) << text;
+      check(text);
+    }
+    const std::string columns = of_dtype(
+        "func @main(%x: f32[131], %w: f32[131,37]) -> (f32[37]) {\n"
+        "  %y = dot_general %x, %w {lhs_contract = [0], rhs_contract = [0], dtype = f32}\n  return %y\n}\n");
+    for (const std::string& text : {columns, dots, turned, two_axes}) {
+      EXPECT_FALSE(sums_rows(text)) << text;
+      check(text);
+    }
+  }
+}
+
 TEST(lowering, matmul_with_epilogue_heads_and_dtypes) {
   check("func @main(%x: f32[2,6,24], %w: f32[24,24], %v: f32[24,24], %r: f32[2,6,24]) -> (f32[2,4,6,6], f32[2,6,24]) {\n"
         "  %q = dot_general %x, %w {lhs_contract = [2], rhs_contract = [0], dtype = f32}\n"
