@@ -53,6 +53,23 @@ TEST(Constraints, TriesSeveralOrders) {
   EXPECT_EQ(facts.lowest(Affine(i, 12) + Affine(k, 4) + Affine(j)), 12);
 }
 
+TEST(Constraints, FactsOfOtherVariablesDoNotMatterUntilTheyContradict) {
+  Facts facts;
+  for (std::uint32_t i = 0; i < 3000; ++i) {  // each 0 to 6
+    facts.add(Affine(VarId{i}));
+    facts.add(Affine(6) - Affine(VarId{i}));
+  }
+  const Affine index = Affine(VarId{7}, 7) + Affine(VarId{2900});
+  EXPECT_TRUE(facts.prove(index));
+  EXPECT_EQ(facts.lowest(index), 0);
+  EXPECT_EQ(facts.highest(index), 48);
+  EXPECT_FALSE(facts.prove(Affine(47) - index));
+  Facts dead;
+  dead.add(Affine(VarId{0}) - Affine(1));
+  dead.add(Affine(0) - Affine(VarId{0}));
+  EXPECT_TRUE(dead.prove(Affine(47) - index));
+}
+
 TEST(Constraints, HugeFactorsAreNotProvenRatherThanWrong) {
   const std::int64_t huge = std::int64_t{1} << 48;
   EXPECT_FALSE(infeasible({Affine(i, huge) + Affine(j, huge - 1) + Affine(k, 3),
