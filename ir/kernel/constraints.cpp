@@ -108,8 +108,30 @@ class System {
 
 namespace {
 
+/// Rows that share variables, directly or through others, together; the last row's group first. No integers satisfy all rows
+/// when none satisfy those of one group, so that the limit on rows is not met by what has nothing to do with the question.
+std::vector<std::vector<Affine>> independent_groups(std::vector<Affine> rows) {
+  std::map<VarId, std::size_t> row_of;  // some row with the variable
+  std::vector<std::size_t> parent(rows.size());
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto root = [&](std::size_t i) {
+    while (parent[i] != i) i = parent[i] = parent[parent[i]];
+    return i;
+  };
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (const auto& [var, coefficient] : rows[i].terms)
+      if (const auto [found, fresh] = row_of.emplace(var, i); !fresh) parent[root(found->second)] = root(i);
+  std::vector<std::vector<Affine>> groups;
+  std::map<std::size_t, std::size_t> group_of;
+  for (std::size_t i = rows.size(); i-- > 0;) {
+    const auto [found, fresh] = group_of.emplace(root(i), groups.size());
+    if (fresh) groups.emplace_back();
+    groups[found->second].push_back(std::move(rows[i]));
+  }
+  return groups;
+}
+
 bool contradict(std::vector<Affine> inequalities, std::vector<Affine> equalities) {
-  System system;
   while (!equalities.empty()) {
     const Affine equality = std::move(equalities.back());
     equalities.pop_back();
@@ -131,10 +153,13 @@ bool contradict(std::vector<Affine> inequalities, std::vector<Affine> equalities
       inequalities.push_back(equality * -1);
     }
   }
-  for (Affine& row : inequalities) system.add(std::move(row));
-  // What rounding to integers finds depends on the order in which variables go.
-  for (const auto order : {System::Order::cheapest, System::Order::innermost, System::Order::outermost})
-    if (System(system).infeasible(order)) return true;
+  for (std::vector<Affine>& group : independent_groups(std::move(inequalities))) {
+    System system;
+    for (Affine& row : group) system.add(std::move(row));
+    // What rounding to integers finds depends on the order in which variables go.
+    for (const auto order : {System::Order::cheapest, System::Order::innermost, System::Order::outermost})
+      if (System(system).infeasible(order)) return true;
+  }
   return false;
 }
 

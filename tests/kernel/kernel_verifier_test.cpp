@@ -310,6 +310,15 @@ TEST(KernelVerifier, K9BoundsWhatGeneratedCodeRepeatsAndHolds) {
   EXPECT_EQ(verify(kernel), "K9: kernel @f: more than 2^62 tasks");
 }
 
+TEST(KernelVerifier, K3HoldsHoweverManyOtherVariablesThereAre) {
+  std::string statements = "%0 = load x[0]\n";
+  for (int i = 0; i < 1100; ++i) statements += "bind b" + std::to_string(i) + " = %0 in 0..3 clip\n";
+  const std::string load = statements + "%1 = load y[2*b5 + 3*b1099]\n";
+  EXPECT_EQ(body("in x: i32[1], in y: f32[11]", load), "");
+  EXPECT_EQ(body("in x: i32[1], in y: f32[10]", load),
+            "K3: kernel @f: `%1 = load y[2*b5 + 3*b1099]`: axis 0 of y may reach 10, its extent is 10");
+}
+
 TEST(KernelVerifier, K10ReportsHaveASite) {
   EXPECT_EQ(body("in x: i32[1]", "%0 = load x[0]\nbind i = %0 in 0..4 error"),
             "K10: kernel @f: `bind i = %0 in 0..4 error`: an index out of range is reported at no site");
