@@ -193,14 +193,17 @@ class Jit<R(A...)> {
   template <class... B>
     requires(sizeof...(B) != sizeof...(A))
   R operator()(const B&... args) const {
-    static_assert(sizeof...(B) == sizeof...(A),
-                  "burin: a jitted function takes all its parameters: default arguments are lost, wrap it in a lambda");
-    return (*this)(args...);
+    if constexpr (detail::takes_arguments<sizeof...(A), sizeof...(B)>()) return (*this)(args...);
   }
   /// The traced function for arguments like these, which may be abstract_tensors.
   Lowered lower(const A&... args, std::source_location where = std::source_location::current()) const {
     if (!core_) detail::fail_empty_jit(where);
     return detail::lower_jit<R>(*core_, *f_, where, args...);
+  }
+  template <class... B>
+    requires(sizeof...(B) != sizeof...(A))
+  Lowered lower(const B&... args) const {
+    if constexpr (detail::takes_arguments<sizeof...(A), sizeof...(B)>()) return lower(args...);
   }
 
  private:

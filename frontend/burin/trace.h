@@ -79,6 +79,8 @@ template <class F>
 auto signature() {
   if constexpr (requires { typename F::Signature; })
     return SignatureOf<typename F::Signature>{};
+  else if constexpr (requires { &F::burin_call; })
+    return SignatureOf<decltype(&F::burin_call)>{};
   else if constexpr (HasOneCallOperator<F>)
     return SignatureOf<decltype(&F::operator())>{};
   else
@@ -195,6 +197,14 @@ class TraceText {
 };
 
 namespace detail {
+/// True; a wrong number of arguments does not compile, and says so where a compiler would list candidates.
+template <std::size_t expected, std::size_t found>
+constexpr bool takes_arguments() {
+  static_assert(expected == found, "burin: wrong number of arguments: a transformed function takes one for each parameter of the "
+                                   "function (default arguments are lost, wrap it in a lambda)");
+  return expected == found;
+}
+
 /// Base of transformed functions: with a known signature arguments convert to the parameter types (numbers to Tensors,
 /// braces to structs); otherwise they are taken as they are.
 template <class Derived, class Signature>
@@ -211,11 +221,23 @@ class Callable<Derived, Signature> : public Callable<Derived, typename Signature
 template <class Derived, class R, class... A>
 class Callable<Derived, R (*)(A...)> {
  public:
-  auto operator()(const A&... args) const { return static_cast<const Derived&>(*this).invoke(args...); }
+  /// The call that counts: `signature` reads it, as operator() is overloaded.
+  auto burin_call(const A&... args) const { return static_cast<const Derived&>(*this).invoke(args...); }
+  auto operator()(const A&... args) const { return burin_call(args...); }
+  template <class... B>
+    requires(sizeof...(B) != sizeof...(A))
+  R operator()(const B&... args) const {
+    if constexpr (takes_arguments<sizeof...(A), sizeof...(B)>()) return (*this)(args...);
+  }
 };
 
+/// Whether f can be called like this; a body that does not compile with these types speaks for itself.
+template <class F, class... A>
+concept Calls = requires(const F& f, const A&... args) { f(args...); };
 template <class F, class... A>
 struct ResultOf {
+  static_assert(Calls<F, A...>, "burin: the function cannot be called with these arguments: their number or types are not those of "
+                                "its parameters");
   using Type = std::decay_t<std::invoke_result_t<const F&, const A&...>>;
   static_assert(!std::is_void_v<Type>,
                 "burin: the function returns nothing: return what it computes, a Tensor or a tree of them");

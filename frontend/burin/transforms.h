@@ -126,10 +126,23 @@ template <class R, class... A, class F>
 auto run_vjp_as(R (*)(A...), const F& f, std::source_location where, const std::type_identity_t<A>&... args) {
   return run_vjp(f, where, args...);
 }
+template <class R, class... A>
+constexpr std::size_t num_parameters(R (*)(A...)) {
+  return sizeof...(A);
+}
+/// True; a wrong number of arguments for a function of known signature does not compile.
+template <class F, std::size_t found>
+constexpr bool is_called_with() {
+  using S = signature_of<F>;
+  if constexpr (S::known) return takes_arguments<num_parameters(static_cast<typename S::Function*>(nullptr)), found>();
+  return true;
+}
 template <class F, class... A>
 auto start_vjp(const F& f, std::source_location where, const A&... args) {
   using S = signature_of<std::decay_t<F>>;
-  if constexpr (S::known)
+  if constexpr (!is_called_with<std::decay_t<F>, sizeof...(A)>())
+    return;  // the assertion says why
+  else if constexpr (S::known)
     return run_vjp_as(static_cast<typename S::Function*>(nullptr), f, where, args...);
   else
     return run_vjp(f, where, args...);
@@ -137,6 +150,7 @@ auto start_vjp(const F& f, std::source_location where, const A&... args) {
 
 template <class F, class... A>
 auto run_jvp(const F& f, std::source_location where, const std::tuple<A...>& primals, const std::tuple<A...>& tangents) {
+  static_assert(is_called_with<F, sizeof...(A)>());
   using R = result_of<F, A...>;
   InnerTrace trace("jvp", where);
   std::tuple<A...> copies = primals;
@@ -163,6 +177,10 @@ template <class F, class A>
 auto vjp(F&& f, const A& a, std::source_location where = std::source_location::current()) {
   return detail::start_vjp(f, where, a);
 }
+template <class F>
+auto vjp(F&&) {
+  static_assert(sizeof(F) == 0, "burin: vjp takes the function and its arguments: vjp(f, x)");
+}
 template <class F, class A, class B>
 auto vjp(F&& f, const A& a, const B& b, std::source_location where = std::source_location::current()) {
   return detail::start_vjp(f, where, a, b);
@@ -188,6 +206,18 @@ template <class F>
 auto jvp(F&& f, const Tensor& primal, const Tensor& tangent,
          std::source_location where = std::source_location::current()) {
   return detail::run_jvp<std::decay_t<F>>(f, where, std::tuple{primal}, std::tuple{tangent});
+}
+
+template <class F, class... A, class... B>
+  requires(sizeof...(A) != sizeof...(B))
+auto jvp(F&&, const std::tuple<A...>&, const std::tuple<B...>&, std::source_location = std::source_location::current()) {
+  static_assert(sizeof...(A) == sizeof...(B), "burin: jvp takes a tangent for each primal");
+}
+template <class F, class... A>
+  requires(sizeof...(A) < 2)
+auto jvp(F&&, const A&...) {
+  static_assert(sizeof...(A) == 2, "burin: jvp takes the function, the primals and as many tangents: "
+                                   "jvp(f, std::tuple{x}, std::tuple{dx})");
 }
 
 /// For vmap's in_axes: the argument is the same for all elements.
@@ -296,6 +326,8 @@ class CustomVjp final : public Callable<CustomVjp<F, Forward, Backward>, signatu
       visit_tree(both.second, backward.argument(0, false));
       R cotangent = both.first;
       visit_tree(cotangent, backward.argument(1, true));
+      static_assert(Calls<Backward, typename Both::second_type, R>,
+                    "burin: custom_vjp: backward takes the residuals and the cotangent of the result");
       auto gradients = backward_(std::as_const(both.second), std::as_const(cotangent));
       if constexpr (is_product<decltype(gradients)>) {
         static_assert(std::tuple_size_v<decltype(gradients)> == sizeof...(A),
@@ -340,6 +372,8 @@ class CustomJvp final : public Callable<CustomJvp<F, Rule>, signature_of<F>> {
       std::tuple<A...> primals(args...), tangents(args...);
       (visit_tree(std::get<i>(primals), rule.argument(i, false)), ...);
       (visit_tree(std::get<i>(tangents), rule.argument(i, true)), ...);
+      static_assert(Calls<Rule, std::tuple<A...>, std::tuple<A...>>,
+                    "burin: custom_jvp: the rule takes a std::tuple of the arguments and one of their tangents");
       std::pair<R, R> both = rule_(std::as_const(primals), std::as_const(tangents));
       visit_tree(both.first, rule.result());
       visit_tree(both.second, rule.result());

@@ -1,0 +1,4 @@
+// expect g++: wrong number of arguments: a transformed function takes one for each parameter
+// expect clang: wrong number of arguments: a transformed function takes one for each parameter
+#include <burin/burin.h>
+auto f(burin::Tensor x) { return burin::value_and_grad([](burin::Tensor a) { return sum(a); })(x, x); }
