@@ -296,6 +296,7 @@ Program lower_program(const Function& fused, const Target& target, const std::ve
 }
 
 void schedule(Program& program) {
+  BURIN_CHECK(!program.planned, "a program is scheduled after its memory is planned");
   // What the steps of the current phase have written and read so far. An output in a donated argument's memory is that
   // argument.
   using Memory = std::pair<Storage, std::uint32_t>;

@@ -12,7 +12,7 @@ namespace burin::passes {
 /// Lowers each fusion; equal kernels are kept once. The plan holds a row for each output, then one for each value of the arena,
 /// which is BufferRef{arena, its row in plan, 0} until plan_memory. `donated`: by argument; an output may take over the memory of such an argument.
 ir::Program lower_program(const ir::Function& fused, const ir::Target& target, const std::vector<bool>& donated);
-/// Steps that do not read one another's results share a phase.
+/// Steps that do not read one another's results share a phase. Before memory is planned: values that share bytes rest on the phases.
 void schedule(ir::Program& program);
 /// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
 void plan_memory(ir::Program& program);

@@ -53,10 +53,8 @@ void run_lowering_pass(const std::string& pass, tools::Unit& unit, const Request
     return;
   }
   if (!unit.program) throw burin::Error(fmt::format("{} takes a program, found a function: run lower before it", pass));
-  if (pass == "schedule") passes::schedule(*unit.program);
-  if (pass != "plan_memory") return;
-  if (unit.program->planned) throw burin::Error("plan_memory takes a program that lower has just made; this one is planned");
-  passes::plan_memory(*unit.program);
+  if (unit.program->planned) throw burin::Error(fmt::format("{} takes a program whose memory is not planned; this one's is", pass));
+  pass == "schedule" ? passes::schedule(*unit.program) : passes::plan_memory(*unit.program);
 }
 
 void run_one(const std::string& pass, tools::Unit& unit, const Request& request) {
