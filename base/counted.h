@@ -1,6 +1,7 @@
 // Numbers of things, for people.
 #pragma once
 #include <concepts>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,11 @@ std::string counted(N n, std::string_view one, std::string_view many) {
 template <std::integral N>
 std::string counted(N n, std::string_view one) {
   return counted(n, one, std::string(one) + "s");
+}
+
+/// What an index of an axis may be: "0 to 2" of 3.
+inline std::string index_bounds(std::int64_t extent) {
+  return extent > 0 ? "0 to " + std::to_string(extent - 1) : "none, as there is no place";
 }
 
 }  // namespace burin

@@ -78,12 +78,12 @@ Tensor At::get(Mode mode) const {
 namespace {
 
 // One start per axis of x, negative ones counted from the end, as integers.
-std::vector<Tensor> starts_of(const Tensor& x, const std::vector<Operand>& starts) {
+std::vector<Tensor> starts_of(const char* op, const Tensor& x, const std::vector<Operand>& starts) {
   const Shape shape = x.shape();
   std::vector<Tensor> all;
   for (const Operand& start : starts) {
     if (!is_int(start.tensor.dtype()))
-      fail_at(detail::where_text({}), Msg::index_not_integer, "dynamic_slice", type_text(start.tensor));
+      fail_at(detail::where_text({}), Msg::index_not_integer, op, type_text(start.tensor));
     DType dtype = size_of(start.tensor.dtype()) < 4 ? DType::i32 : start.tensor.dtype();
     const std::int64_t extent = all.size() < shape.rank() ? shape[all.size()] : 0;
     if (extent > std::numeric_limits<std::int32_t>::max() && dtype == DType::i32) dtype = DType::i64;
@@ -147,14 +147,14 @@ Tensor take_along_axis(const Operand& x, const Operand& ids, std::int64_t axis, 
 
 Tensor dynamic_slice(const Operand& x, const std::vector<Operand>& starts, const IntList& sizes) {
   OpScope scope(x.where);
-  std::vector<Tensor> operands = starts_of(x.tensor, starts);
+  std::vector<Tensor> operands = starts_of("dynamic_slice", x.tensor, starts);
   operands.insert(operands.begin(), x.tensor);
   return scope.done(emit<Op::dynamic_slice>(std::span<const Tensor>(operands), {.sizes = sizes.values()}, x.tensor.weak()));
 }
 
 Tensor dynamic_update_slice(const Operand& x, const Operand& update, const std::vector<Operand>& starts) {
   OpScope scope(x.where);
-  std::vector<Tensor> operands = starts_of(x.tensor, starts);
+  std::vector<Tensor> operands = starts_of("dynamic_update_slice", x.tensor, starts);
   operands.insert(operands.begin(), {x.tensor, detail::as_dtype(update.tensor, x.tensor.dtype())});
   return scope.done(emit<Op::dynamic_update_slice>(std::span<const Tensor>(operands), {}));
 }

@@ -122,7 +122,8 @@ Plan make_plan(const Tensor& x, const std::vector<Index>& indices) {
       plan.axes.push_back({Plan::Axis::Kind::gathered, axis++, plan.tensors.size() - 1});
     } else {
       const std::int64_t n = x.shape()[axis], at = i.integer < 0 ? i.integer + n : i.integer;
-      if (at < 0 || at >= n) fail_at(where_text({}), Msg::integer_index, i.integer, axis, described(x));
+      if (at < 0 || at >= n) fail_at(where_text({}), Msg::integer_index, i.integer, axis, described(x),
+                                      n > 0 ? fmt::format("{} to {}", -n, n - 1) : index_bounds(n));
       if (any_tensor) {  // beside index tensors an integer is one of them, as in NumPy
         plan.tensors.push_back(constant(ir::Literal::scalar_int(DType::i32, at)));
         plan.axes.push_back({Plan::Axis::Kind::gathered, axis++, plan.tensors.size() - 1});

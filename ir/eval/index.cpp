@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/counted.h"
 #include "base/message_ids.h"
 #include "ir/eval/coordinates.h"
 #include "ir/eval/rules.h"
@@ -22,7 +23,7 @@ std::int64_t index_at(const Literal& indices, std::int64_t i) {
 }
 
 [[noreturn]] void fail_index(const Operands& in, std::int64_t index, std::size_t axis, std::int64_t window) {
-  in.fail(Msg::index_out_of_range, name(in.op), index, axis, to_string(in[0].type()), in[0].shape()[axis] - window);
+  in.fail(Msg::index_out_of_range, name(in.op), index, axis, to_string(in[0].type()), index_bounds(in[0].shape()[axis] - window + 1));
 }
 
 // The dimension numbers that gather and scatter share. `windows` is gather's result or scatter's updates: some of its

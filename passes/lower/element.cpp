@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/counted.h"
 
 namespace burin::passes::lower {
 ElementEmitter::ElementEmitter(const Function& body, BlockBuilder& b, IndexSpace& space, std::vector<BufferId> buffers)
@@ -255,7 +256,7 @@ VarId ElementEmitter::bind(ScalarId value, std::int64_t extent, IndexMode mode, 
     site = static_cast<std::int32_t>(b_.kernel().sites.size());
     b_.kernel().sites.push_back({std::string(name(body_.kind(op))) + ": index {index} is out of range for axis " +
                                  std::to_string(axis) + " of " + to_string(body_.type(body_.operand(op, 0))) +
-                                 ": expected 0 to " + std::to_string(extent - 1) + (where.empty() ? "" : " (" + where + ")")});
+                                 ": expected " + index_bounds(extent) + (where.empty() ? "" : " (" + where + ")")});
   }
   const VarId var = b_.bind(value, extent, mode, site);
   space_.declare(var, extent);

@@ -129,6 +129,8 @@ TEST(EvalScatter, OutOfBoundsIsDroppedOrReported) {
   EXPECT_EQ(text(scatter(x, values(u64, "0xffffffffffffffff 1 3"), updates, Combine::set)), "1 20 3");
   EXPECT_EQ(error_of([&] { scatter(x, values(i32, "0 1 3"), updates, Combine::add, IndexMode::error, "a.cpp:7"); }),
             "scatter: index 3 is out of range for axis 0 of f32[3]: expected 0 to 2 (a.cpp:7)");
+  EXPECT_EQ(error_of([&] { scatter(values(f32, {0}, ""), values(i32, "0 1 3"), updates, Combine::add, IndexMode::error, "a.cpp:7"); }),
+            "scatter: index 0 is out of range for axis 0 of f32[0]: expected none, as there is no place (a.cpp:7)");
   // A window partly outside is dropped whole.
   const attrs::scatter windows{.update_window_dims = {1},
                                .scatter_dims_to_operand_dims = {0},
