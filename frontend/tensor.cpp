@@ -112,9 +112,13 @@ Tensor from_bytes(const void* data, std::size_t count, DType from, DType dtype, 
   if (static_cast<std::int64_t>(count) != shape.size())
     fail_at(where_text(where), Msg::tensor_element_count, counted(count, "element"), to_string(shape), shape.size());
   const ir::Type type{from, shape};
-  const ir::Literal given(type, {static_cast<const std::byte*>(data), static_cast<std::size_t>(type.bytes())});
+  const auto bytes = static_cast<std::size_t>(type.bytes());
   auto buffer = allocate_for("tensor", ir::Type{dtype, shape}, where);
-  if (from == dtype) return make_concrete(given, std::move(buffer));
+  if (from == dtype) {
+    if (bytes > 0) std::memcpy(buffer->data(), data, bytes);
+    return make_concrete(type, std::move(buffer));
+  }
+  const ir::Literal given(type, {static_cast<const std::byte*>(data), bytes});
   ir::Literal result(ir::Type{dtype, shape});
   for (std::int64_t i = 0; i < shape.size(); ++i) {
     if (is_float(from)) result.set(i, given.at(i));
@@ -186,6 +190,12 @@ const void* Tensor::raw(DType dtype, Where where) const {
   if (node.type.dtype != dtype)
     fail_at(detail::where_text(where), Msg::data_dtype, name(dtype), to_string(node.type));
   return node.bytes();
+}
+
+void Tensor::fail_no_room(std::size_t element_bytes, Where where) const {
+  const Node& node = detail::used_node(*this, where);
+  const std::int64_t bytes = node.type.size() * static_cast<std::int64_t>(element_bytes);
+  fail_at(detail::where_text(where), Msg::maker_memory, "to_vector", to_string(node.type), bytes, static_cast<double>(bytes) / 1048576.0);
 }
 
 void Tensor::copy_elements(void* to, DType dtype, Where where) const {

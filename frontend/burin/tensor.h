@@ -9,8 +9,10 @@
 #include <iosfwd>
 #include <limits>
 #include <memory>
+#include <new>
 #include <source_location>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -173,7 +175,7 @@ class Tensor {
   }
   /// All elements in row-major order, converted to T as astype does.
   template <class T>
-  std::vector<T> to_vector(Where where = Where::current()) const {
+  std::vector<T> to_vector(Where where = Where::current()) const try {
     std::vector<T> values(static_cast<std::size_t>(size(where)));
     if constexpr (std::is_same_v<T, bool>) {
       std::unique_ptr<bool[]> flags(new bool[values.size()]);
@@ -183,6 +185,10 @@ class Tensor {
       copy_elements(values.data(), detail::dtype_of<T>(), where);
     }
     return values;
+  } catch (const std::bad_alloc&) {
+    fail_no_room(sizeof(T), where);
+  } catch (const std::length_error&) {
+    fail_no_room(sizeof(T), where);
   }
   /// The elements in place, row-major. T must be the element type of dtype(), else an error names both. They live as
   /// long as a Tensor holds them.
@@ -233,6 +239,7 @@ class Tensor {
   double item_double(Where where) const;
   std::int64_t item_int(Where where) const;
   void copy_elements(void* to, DType dtype, Where where) const;
+  [[noreturn]] void fail_no_room(std::size_t element_bytes, Where where) const;  // for a copy of the elements
   const void* raw(DType dtype, Where where) const;
 
   std::shared_ptr<detail::Node> node_;
@@ -272,16 +279,20 @@ constexpr DType brace_dtype() {  // plain numbers in braces take the default dty
   else return dtype_of<T>();
 }
 template <class T>
-std::unique_ptr<T[]> copy_of(const std::vector<T>& values) {  // vector<bool> has no data()
-  std::unique_ptr<T[]> all(new T[values.size() + 1]);
-  for (std::size_t i = 0; i < values.size(); ++i) all[i] = values[i];
-  return all;
+Tensor from_vector(const std::vector<T>& values, DType dtype, const IntList& shape, std::source_location where) {
+  if constexpr (std::is_same_v<T, bool>) {  // vector<bool> has no data()
+    std::unique_ptr<bool[]> all(new bool[values.size() + 1]);
+    for (std::size_t i = 0; i < values.size(); ++i) all[i] = values[i];
+    return from_bytes(all.get(), values.size(), DType::bool_, dtype, shape, where);
+  } else {
+    return from_bytes(values.data(), values.size(), dtype_of<T>(), dtype, shape, where);
+  }
 }
 [[noreturn]] void fail_ragged(std::source_location where);
 template <class T>
 Tensor from_nested(const std::vector<T>& values, const Shape& shape, DType dtype, std::source_location where) {
   if (static_cast<std::int64_t>(values.size()) != shape.size()) fail_ragged(where);
-  return from_bytes(copy_of(values).get(), values.size(), dtype_of<T>(), dtype, shape, where);
+  return from_vector(values, dtype, shape, where);
 }
 }  // namespace detail
 
@@ -328,8 +339,7 @@ Tensor tensor(std::span<T> values, const IntList& shape, std::source_location wh
 template <class T>
 Tensor tensor(const std::vector<T>& values, const IntList& shape,
               std::source_location where = std::source_location::current()) {
-  constexpr DType dtype = detail::dtype_of<T>();
-  return detail::from_bytes(detail::copy_of(values).get(), values.size(), dtype, dtype, shape, where);
+  return detail::from_vector(values, detail::dtype_of<T>(), shape, where);
 }
 /// A one-dimensional copy.
 template <class T>

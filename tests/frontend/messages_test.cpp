@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 
+#include "frontend/node.h"
+#include "runtime/buffer.h"
 #include "tests/frontend/expect.h"
 
 namespace burin {
@@ -43,7 +45,7 @@ TEST(Messages, NameTheCallersLineAndScope) {
   }
   EXPECT_EQ(text,
             "matmul: contracting sizes differ: lhs f32[8,64] axis 1 is 64, rhs f32[32,16] axis 0 is 32 "
-            "(messages_test.cpp:39, in block0/attn)");
+            "(messages_test.cpp:41, in block0/attn)");
 }
 
 TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
@@ -53,7 +55,7 @@ TEST(Messages, OfLibraryFunctionsNameTheUsersLineFirst) {
   } catch (const Error& error) {
     text = error.what();
   }
-  EXPECT_EQ(text, "rms_norm: scale: expected the shape [4], found f32[5] (messages_test.cpp:52, in rms_norm)");
+  EXPECT_EQ(text, "rms_norm: scale: expected the shape [4], found f32[5] (messages_test.cpp:54, in rms_norm)");
 }
 
 TEST(Messages, OfTensors) {
@@ -179,8 +181,11 @@ TEST(Messages, OfIndices) {
   EXPECT_MESSAGE(ones({16, 64})[first(17)], "slice: stop 17 is past axis 0 of f32[16,64]");
   EXPECT_MESSAGE(v[slice(5, std::nullopt)], "slice: start 5 is past axis 0 of f32[3]");
   EXPECT_MESSAGE(v[slice(0, 2, 0)], "slice: the step for axis 0 of f32[3] is 0");
-  EXPECT_MESSAGE(v[3], "index: 3 is out of range for axis 0 of f32[3]");
-  EXPECT_MESSAGE_HERE(random::split(random::key(0), 3)[5], "index: 5 is out of range for axis 0 of u32[3,2]");
+  EXPECT_MESSAGE(v[3], "index: 3 is out of range for axis 0 of f32[3]: expected -3 to 2");
+  EXPECT_MESSAGE(zeros({0, 2})[0], "index: 0 is out of range for axis 0 of f32[0,2]: expected none, as there is no place");
+  EXPECT_MESSAGE(dynamic_slice(v, {v[0]}, {1}), "dynamic_slice: expected integer indices, found f32[]");
+  EXPECT_MESSAGE(dynamic_update_slice(v, v, {v[0]}), "dynamic_update_slice: expected integer indices, found f32[]");
+  EXPECT_MESSAGE_HERE(random::split(random::key(0), 3)[5], "index: 5 is out of range for axis 0 of u32[3,2]: expected -3 to 2");
   EXPECT_MESSAGE((v[{0, 0}]), "index: 2 indices for f32[3], which has 1 axis");
   EXPECT_MESSAGE(zeros({})[0], "index: 1 index for f32[], which has 0 axes");
   EXPECT_MESSAGE((x[{ellipsis, ellipsis}]), "index: more than one ellipsis");
@@ -421,6 +426,13 @@ TEST(Messages, OfTensorsThatDoNotFitIntoMemory) {
   EXPECT_MESSAGE_HERE(arange(std::int64_t{1} << 50, u8), "the number 1125899906842623 does not fit u8");
   EXPECT_MESSAGE_HERE(arange(std::int64_t{1} << 50, i64), "arange: out of memory: i64[1125899906842624] takes 9007199254740992 bytes (8589934592.0 MiB)");
   EXPECT_MESSAGE_HERE(linspace(0, 1, std::int64_t{1} << 50), "linspace: out of memory: f32[1125899906842624] takes 4503599627370496 bytes (4294967296.0 MiB)");
+  // Elements that nobody may touch: there is room for what is to be copied, but none for the copy.
+  const std::int64_t many = std::int64_t{1} << 46;
+  EXPECT_MESSAGE_HERE(tensor(std::span(static_cast<const float*>(nullptr), static_cast<std::size_t>(many)), {many}),
+                      "tensor: out of memory: f32[70368744177664] takes 281474976710656 bytes (268435456.0 MiB)");
+  std::byte nothing{};
+  const Tensor large = detail::make_concrete(ir::Type{bf16, {many}}, runtime::Buffer::borrow(&nothing, 2 * many, nullptr));
+  EXPECT_MESSAGE_HERE(large.to_vector<float>(), "to_vector: out of memory: bf16[70368744177664] takes 281474976710656 bytes (268435456.0 MiB)");
   EXPECT_MESSAGE_HERE(broadcast_to(v, {66666666666666, 3}), "out of memory: no block of 799999999999992 bytes (762939453.1 MiB) is available");
 }
 
