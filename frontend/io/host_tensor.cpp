@@ -5,7 +5,9 @@
 
 #include <array>
 #include <bit>
+#include <new>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "base/counted.h"
@@ -52,6 +54,21 @@ std::string describe(std::string_view dtype, const std::vector<std::int64_t>& sh
   constexpr std::size_t most = 16;  // axes: twice what a tensor may have
   if (shape.size() <= most) return fmt::format("{}[{}]", dtype, fmt::join(shape, ","));
   return fmt::format("{}[{},...: {} axes]", dtype, fmt::join(std::span(shape).first(most / 2), ","), shape.size());
+}
+
+void make_room(const std::string& failing, HostTensor& tensor, std::int64_t bytes) {
+  const auto no_room = [&] {
+    const std::string type = describe(tensor.dtype, tensor.shape);
+    const std::string text = format_message(Msg::memory_for, type, bytes, static_cast<double>(bytes) / 1048576.0);
+    throw_message(Msg::memory_for, failing + ": " + text, detail::where_text({}));
+  };
+  try {
+    tensor.data.resize(static_cast<std::size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    no_room();
+  } catch (const std::length_error&) {
+    no_room();
+  }
 }
 
 void check_before_writing(const std::string& place, const HostTensor& tensor) {

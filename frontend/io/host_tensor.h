@@ -22,6 +22,9 @@ std::int64_t tensor_bytes(std::string_view dtype, const std::vector<std::int64_t
 /// "f32[2,3]"; of more axes than a tensor may have the first ones.
 std::string describe(std::string_view dtype, const std::vector<std::int64_t>& shape);
 
+/// Gives the tensor `bytes` bytes of data. Throws "<failing>: out of memory: ..." when there is no room for them; `failing` is
+/// "cannot read x.npy".
+void make_room(const std::string& failing, HostTensor& tensor, std::int64_t bytes);
 /// Throws "cannot write <place>: ..." unless the tensor is what its type says.
 void check_before_writing(const std::string& place, const HostTensor& tensor);
 /// Makes every byte of a bool tensor 0 or 1: in files of others any byte but 0 is true.

@@ -199,7 +199,7 @@ HostTensor read_npy(const std::string& path) {
   const std::int64_t bytes = tensor_bytes(tensor.dtype, tensor.shape), found = file.size() - prefix - header_bytes;
   if (bytes < 0) fail_reading(path, Msg::file_tensor_too_large, type);
   if (bytes != found) fail_reading(path, Msg::npy_data_size, type, counted(bytes, "byte"), found);
-  tensor.data.resize(static_cast<std::size_t>(bytes));
+  make_room("cannot read " + path, tensor, bytes);
   file.read(prefix + header_bytes, tensor.data);
   if (header.descr[0] == '>') swap_bytes(tensor);
   if (header.fortran_order) transpose(tensor);

@@ -191,7 +191,7 @@ Safetensors read_safetensors(const std::string& path) {
   }
   check_layout(path, entries, file.size() - data_start);
   for (Entry& entry : entries) {
-    entry.tensor.data.resize(static_cast<std::size_t>(entry.end - entry.begin));
+    make_room("cannot read " + path, entry.tensor, entry.end - entry.begin);
     file.read(data_start + entry.begin, entry.tensor.data);
     normalize_bools(entry.tensor);
     result.tensors.emplace(std::move(entry.name), std::move(entry.tensor));

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <set>
 
 #include "base/message_ids.h"
@@ -36,12 +35,13 @@ auto with_element(DType dtype, F&& f) {
   return f(bool{});
 }
 
-io::HostTensor to_host(const Tensor& t) {
+io::HostTensor to_host(const std::string& path, const Tensor& t) {
   const Shape shape = t.shape();
   io::HostTensor host{std::string(name(t.dtype())), {shape.begin(), shape.end()}, {}};
   with_element(t.dtype(), [&]<class T>(T) {
     const std::span<const std::byte> bytes = std::as_bytes(t.data<T>());
-    host.data.assign(bytes.begin(), bytes.end());
+    io::make_room("cannot write " + path, host, static_cast<std::int64_t>(bytes.size()));
+    if (!bytes.empty()) std::memcpy(host.data.data(), bytes.data(), bytes.size());
   });
   return host;
 }
@@ -52,11 +52,7 @@ Tensor from_host(const std::string& path, const io::HostTensor& host) {
   if (host.shape.size() > Shape::max_rank)
     io::fail_reading(path, Msg::file_rank, io::describe(host.dtype, host.shape), Shape::max_rank);
   const Shape shape{std::span<const std::int64_t>(host.shape)};
-  return with_element(dtype, [&]<class T>(T) {
-    std::unique_ptr<T[]> all(new T[host.data.size() / sizeof(T) + 1]);
-    if (!host.data.empty()) std::memcpy(static_cast<void*>(all.get()), host.data.data(), host.data.size());
-    return tensor(std::span<const T>(all.get(), host.data.size() / sizeof(T)), shape);
-  });
+  return detail::from_bytes(host.data.data(), static_cast<std::size_t>(shape.size()), dtype, dtype, shape, {});
 }
 
 std::string file_name(const std::string& path) { return path.empty() ? "tensor" : path; }
@@ -72,7 +68,7 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const std::string leaf = file_name(names[i]);
     if (!leaves[i].defined()) io::fail_writing(path, Msg::file_leaf_without_value, leaf);
-    if (!file.tensors.emplace(leaf, to_host(leaves[i])).second) io::fail_writing(path, Msg::file_leaf_twice, leaf);
+    if (!file.tensors.emplace(leaf, to_host(path, leaves[i])).second) io::fail_writing(path, Msg::file_leaf_twice, leaf);
   }
   io::write_safetensors(path, file);
 }
@@ -119,7 +115,7 @@ std::map<std::string, Tensor> load_safetensors(const std::string& path, std::sou
 
 void save_npy(const std::string& path, const Tensor& tensor, std::source_location where) {
   library_function in("save_npy", where);
-  write_npy(path, to_host(tensor));
+  write_npy(path, to_host(path, tensor));
 }
 Tensor load_npy(const std::string& path, std::source_location where) {
   library_function in("load_npy", where);

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "frontend/io/npy.h"
+#include "frontend/node.h"
+#include "runtime/buffer.h"
 #include "tests/frontend/expect.h"
 
 namespace burin {
@@ -36,6 +38,18 @@ class Files : public testing::Test {
   std::filesystem::path folder_ =
       std::filesystem::temp_directory_path() / ("burin_files_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)));
 };
+
+TEST_F(Files, TensorsWithoutRoomForACopyAreErrors) {
+  const std::int64_t many = std::int64_t{1} << 46;
+  std::byte nothing{};
+  const Tensor large = detail::make_concrete(ir::Type{bf16, {many}}, runtime::Buffer::borrow(&nothing, 2 * many, nullptr));
+  const std::string text = ": out of memory: bf16[70368744177664] takes 140737488355328 bytes (134217728.0 MiB)";
+  EXPECT_EQ(error_text([&] { io::save(path("p.safetensors"), large); }), "cannot write " + path("p.safetensors") + text);
+  EXPECT_EQ(error_text([&] { io::save_npy(path("p.npy"), large); }), "cannot write " + path("p.npy") + text);
+  EXPECT_FALSE(std::filesystem::exists(path("p.npy")));
+  io::HostTensor host{"bf16", {many}, {}};
+  EXPECT_EQ(error_text([&] { io::make_room("cannot read p.npy", host, 2 * many); }), "cannot read p.npy" + text);
+}
 
 TEST_F(Files, TreesRoundTrip) {
   const Params p{ones({2, 3}, bf16), {arange(3), tensor({true, false})}, random::key(5)};
