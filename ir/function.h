@@ -2,6 +2,7 @@
 // locations stand in side tables. Immutable once built: passes build a new one.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -111,7 +112,7 @@ class Function {
   std::vector<OpRecord> ops_;
   std::vector<ValueId> operands_;
   std::vector<AttrValue> attrs_;
-  std::vector<Type> types_;          // distinct types
+  std::deque<Type> types_;           // distinct types; one that was asked for stays where it is while others come
   std::vector<TypeId> value_types_;  // by value
   std::vector<OpId> defs_;           // by value
   std::vector<ValueId> args_, results_;
