@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <numeric>
-#include <set>
 
 namespace burin::ir {
 namespace {
@@ -211,35 +210,9 @@ bool infeasible(std::vector<Affine> inequalities, std::vector<Affine> equalities
   return split_digits(inequalities, equalities) && contradict(std::move(inequalities), std::move(equalities));
 }
 
-// The facts that share variables with e, or with such a fact, and so on.
-std::vector<Affine> Facts::about(const Affine& e) const {
-  std::set<VarId> known;
-  for (const auto& term : e.terms) known.insert(term.first);
-  std::vector<Affine> chosen;
-  std::vector<const Affine*> left;
-  for (const Affine& fact : facts_) left.push_back(&fact);
-  for (bool grown = true; grown;) {
-    grown = false;
-    std::erase_if(left, [&](const Affine* fact) {
-      if (std::ranges::none_of(fact->terms, [&](const auto& term) { return known.contains(term.first); })) return false;
-      for (const auto& term : fact->terms) grown |= known.insert(term.first).second;
-      chosen.push_back(*fact);
-      return true;
-    });
-  }
-  return chosen;
-}
-
 bool Facts::prove(const Affine& e) const {
   if (e.is_constant() && e.constant >= 0) return true;
-  // Most facts of a large kernel are of other variables and only make the system too large to be decided. They matter
-  // where they contradict one another: there, anything follows.
-  std::vector<Affine> rows = about(e);
-  const bool all = rows.size() == facts_.size();
-  rows.push_back(Affine(-1) - e);
-  if (infeasible(std::move(rows))) return true;
-  if (all) return false;
-  rows = facts_;
+  std::vector<Affine> rows = facts_;
   rows.push_back(Affine(-1) - e);
   return infeasible(std::move(rows));
 }

@@ -28,7 +28,6 @@ class Facts {
   std::optional<std::int64_t> lowest(const Affine& e) const;
 
  private:
-  std::vector<Affine> about(const Affine& e) const;
   std::vector<Affine> facts_;
 };
 
