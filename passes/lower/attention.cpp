@@ -210,8 +210,9 @@ std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t b
   return bounds;
 }
 
+// Two registers side by side where they fit: a row's maximum is a chain of its own in each.
 void AttentionEmitter::over_fixed(LoopKind kind, const std::function<void(const Affine&)>& body) {
-  b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId f) {
+  b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind, kind == LoopKind::vector ? tiles_.columns : 1, [&](VarId f) {
     space_.declare(f, tiles_.fixed);
     emitter_->enter();
     stand_for(plan_.fixed, fixed_start_ + Affine(f));
