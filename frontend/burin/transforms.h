@@ -302,6 +302,9 @@ class CustomVjp final : public Callable<CustomVjp<F, Forward, Backward>, signatu
     using R = result_of<F, A...>;
     using Both = result_of<Forward, A...>;
     static_assert(is_pair<Both>, "burin: custom_vjp: forward must return std::pair{result, residuals}");
+    // Ahead of the lambda: inside, a compiler may report the call before it gets to what is asserted of it.
+    static_assert(Calls<Backward, typename Both::second_type, R>,
+                  "burin: custom_vjp: backward takes the residuals and the cotangent of the result");
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       InnerTrace body("custom_vjp", where_);
       std::tuple<A...> copies(args...);
@@ -326,8 +329,6 @@ class CustomVjp final : public Callable<CustomVjp<F, Forward, Backward>, signatu
       visit_tree(both.second, backward.argument(0, false));
       R cotangent = both.first;
       visit_tree(cotangent, backward.argument(1, true));
-      static_assert(Calls<Backward, typename Both::second_type, R>,
-                    "burin: custom_vjp: backward takes the residuals and the cotangent of the result");
       auto gradients = backward_(std::as_const(both.second), std::as_const(cotangent));
       if constexpr (is_product<decltype(gradients)>) {
         static_assert(std::tuple_size_v<decltype(gradients)> == sizeof...(A),
@@ -360,6 +361,8 @@ class CustomJvp final : public Callable<CustomJvp<F, Rule>, signature_of<F>> {
   template <class... A>
   auto invoke(const A&... args) const {
     using R = result_of<F, A...>;
+    static_assert(Calls<Rule, std::tuple<A...>, std::tuple<A...>>,
+                  "burin: custom_jvp: the rule takes a std::tuple of the arguments and one of their tangents");
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       InnerTrace body("custom_jvp", where_);
       std::tuple<A...> copies(args...);
@@ -372,8 +375,6 @@ class CustomJvp final : public Callable<CustomJvp<F, Rule>, signature_of<F>> {
       std::tuple<A...> primals(args...), tangents(args...);
       (visit_tree(std::get<i>(primals), rule.argument(i, false)), ...);
       (visit_tree(std::get<i>(tangents), rule.argument(i, true)), ...);
-      static_assert(Calls<Rule, std::tuple<A...>, std::tuple<A...>>,
-                    "burin: custom_jvp: the rule takes a std::tuple of the arguments and one of their tangents");
       std::pair<R, R> both = rule_(std::as_const(primals), std::as_const(tangents));
       visit_tree(both.first, rule.result());
       visit_tree(both.second, rule.result());
