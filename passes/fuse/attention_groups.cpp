@@ -38,12 +38,10 @@ class GroupFormer {
     lower::AttentionDomain domain;
     if (std::string why = lower::find_domain(body, &domain); !why.empty()) return why;
     std::map<OpId, std::size_t> axis;
-    std::set<std::size_t> axes;
     for (OpId target : family_.targets) {
       const auto mine = lower::summed_axis(body, domain, in_body.at(target));
       if (!mine) return "it sums over something else than one whole axis of its scores";
       axis[target] = *mine;
-      axes.insert(*mine);
     }
     const OpId maximum = family_.maxima[0];
     std::vector<std::vector<OpId>> found = {{maximum}};
