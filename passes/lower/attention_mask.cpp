@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "passes/lower/attention_emitter.h"
 
@@ -14,6 +15,23 @@ class MaskReader {
  public:
   MaskReader(const Function& body, const AttentionPlan& plan) : body_(body), plan_(plan) {
     for (std::size_t axis = 0; axis < plan.num_axes(); ++axis) space_.declare(kernel_.new_var(""), plan.extents[axis]);
+  }
+
+  // For what is made of the exponentials of the target.
+  void look_at(OpId target) {
+    rows_are_guarded_ = true;
+    std::vector<ValueId> stack = {summed_value(body_, plan_, target)};
+    std::set<ValueId> seen;
+    while (!stack.empty() && rows_are_guarded_) {
+      const ValueId v = stack.back();
+      stack.pop_back();
+      if (body_.is_arg(v) || !seen.insert(v).second) continue;
+      const OpId op = body_.def(v);
+      const Op kind = body_.kind(op);
+      if (kind == Op::exp || kind == Op::dot_general) continue;
+      if (kind == Op::div) rows_are_guarded_ = is_nonzero(body_.operand(op, 1));
+      for (ValueId operand : body_.operands(op)) stack.push_back(operand);
+    }
   }
 
   // What must hold somewhere in a tile so that v, of the domain, is not zero all over it. Products with zero count as zero.
@@ -50,7 +68,7 @@ class MaskReader {
         if (!in_domain(logits)) return {};
         Conditions all = above_lowest(logits);
         // Below a shift of -inf the exponential of -inf is NaN, not zero; the sum of a softmax made here sees to that itself.
-        const bool zero = plan_.maximum.valid() || is_guarded(shift) || every_row_has_one(all, same_along(shift, place(v)));
+        const bool zero = plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_) || every_row_has_one(all, same_along(shift, place(v)));
         return zero ? all : Conditions{};
       }
       default: return {};
@@ -119,6 +137,25 @@ class MaskReader {
     const OpId eq = body_.def(condition);
     return body_.operand(eq, 0) == body_.operand(op, 2) && is_constant(body_.operand(eq, 1), -std::numeric_limits<double>::infinity()) &&
            is_constant(body_.operand(op, 1), 0);
+  }
+
+  // A constant, or select(x == -inf, a constant, ...), spread: what a row without keys is divided by.
+  bool is_nonzero(ValueId v) const {
+    if (body_.is_arg(v)) return false;
+    const OpId op = body_.def(v);
+    switch (body_.kind(op)) {
+      case Op::constant: return !is_constant(v, 0) && body_.attrs<Op::constant>(op).value.stores_one_element();
+      case Op::broadcast:
+      case Op::reshape:
+      case Op::transpose:
+      case Op::convert:
+      case Op::stop_gradient: return is_nonzero(body_.operand(op, 0));
+      case Op::select: break;
+      default: return false;
+    }
+    const ValueId condition = body_.operand(op, 0), given = body_.operand(op, 1);
+    if (body_.is_arg(condition) || body_.kind(body_.def(condition)) != Op::eq || body_.is_arg(given)) return false;
+    return is_constant(body_.operand(body_.def(condition), 1), -std::numeric_limits<double>::infinity()) && is_nonzero(given);
   }
 
   // The axis of a tile along which the shift, spread to where v lies, stays the same.
@@ -239,6 +276,7 @@ class MaskReader {
   BlockBuilder b_{kernel_};
   IndexSpace space_;
   std::optional<ElementEmitter> emitter_;
+  bool rows_are_guarded_ = true;  // nothing divides by the sum of a row without keys
 };
 
 }  // namespace
@@ -248,6 +286,7 @@ std::vector<Affine> needed_in_tile(const Function& body, const AttentionPlan& pl
   std::optional<Conditions> all;
   for (OpId target : plan.targets) {
     const ValueId summed = summed_value(body, plan, target);
+    reader.look_at(target);
     const Conditions mine = target == plan.maximum ? reader.above_lowest(summed) : reader.for_nonzero(summed);
     if (!all) {
       all = mine;
