@@ -440,11 +440,14 @@ std::string plan_attention(const Function& body, AttentionPlan* plan) {
   return "";
 }
 
-std::optional<Exponentials> exponentials(const Function& body, const AttentionPlan& plan, ValueId v) {
+namespace {
+
+// `last`: nothing but moves is made of v before it is summed.
+std::optional<Exponentials> exponentials_in(const Function& body, const AttentionPlan& plan, ValueId v, bool last) {
   if (body.is_arg(v) || !plan.reduced[v.index]) return std::nullopt;
   const OpId op = body.def(v);
   const auto with = [&](ValueId linear, ValueId other, Op how) -> std::optional<Exponentials> {
-    auto found = exponentials(body, plan, linear);
+    auto found = exponentials_in(body, plan, linear, false);
     if (!found || !plan.reduced[other.index]) return found;
     if (!is_per_row(body, plan, other)) return std::nullopt;
     found->factors.push_back({how, other});
@@ -454,24 +457,31 @@ std::optional<Exponentials> exponentials(const Function& body, const AttentionPl
     case Op::exp:
       if (is_exponential(body, plan, v)) return Exponentials{v, {}};
       return std::nullopt;
-    case Op::neg:
+    case Op::neg: return exponentials_in(body, plan, body.operand(op, 0), false);
     case Op::stop_gradient:
     case Op::reshape:
-    case Op::transpose: return exponentials(body, plan, body.operand(op, 0));
+    case Op::transpose: return exponentials_in(body, plan, body.operand(op, 0), last);
     case Op::convert:
-      if (!is_float(body.type(v).dtype)) return std::nullopt;
-      return exponentials(body, plan, body.operand(op, 0));
+      // Before they are divided by their sum they may be smaller than f16 holds: only a product does without the rounding.
+      if (!is_float(body.type(v).dtype) || (body.type(v).dtype == DType::f16 && !last)) return std::nullopt;
+      return exponentials_in(body, plan, body.operand(op, 0), false);
     case Op::mul:
       if (auto found = with(body.operand(op, 0), body.operand(op, 1), Op::mul)) return found;
       return with(body.operand(op, 1), body.operand(op, 0), Op::mul);
     case Op::div: return with(body.operand(op, 0), body.operand(op, 1), Op::div);
     case Op::select:
       if (plan.reduced[body.operand(op, 0).index]) return std::nullopt;
-      if (is_zero(body, body.operand(op, 2))) return exponentials(body, plan, body.operand(op, 1));
-      if (is_zero(body, body.operand(op, 1))) return exponentials(body, plan, body.operand(op, 2));
+      if (is_zero(body, body.operand(op, 2))) return exponentials_in(body, plan, body.operand(op, 1), false);
+      if (is_zero(body, body.operand(op, 1))) return exponentials_in(body, plan, body.operand(op, 2), false);
       return std::nullopt;
     default: return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<Exponentials> exponentials(const Function& body, const AttentionPlan& plan, ValueId v) {
+  return exponentials_in(body, plan, v, true);
 }
 
 ValueId summed_value(const Function& body, const AttentionDomain& domain, OpId target) {

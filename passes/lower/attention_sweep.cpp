@@ -49,7 +49,8 @@ void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile, const std:
     for (const auto& [op, acc] : running) b_.accumulate(acc, part(summed_value(body_, plan_, op)));
     for (const auto& [key, buffer] : parts_) {
       const ScalarId value = part(key.first);
-      const bool converts = !key.second && body_.type(key.first).dtype != DType::f32;
+      const DType dtype = body_.type(key.first).dtype;
+      const bool converts = !key.second && dtype != DType::f32 && !(plan_.maximum.valid() && dtype == DType::f16);
       values[key].push_back(converts ? b_.let(Op::convert, {value}, DType::f32) : value);
     }
     for (const auto& [key, buffer] : parts_)
@@ -107,6 +108,8 @@ ScalarId AttentionEmitter::part_of(ValueId v, std::map<ValueId, ScalarId>& done,
   ScalarId result;
   if (kind == Op::exp) {
     result = power();
+  } else if (kind == Op::convert && dtype == DType::f16) {
+    result = part(0);  // as it is summed, in f32
   } else if (kind == Op::neg || kind == Op::convert) {
     result = b_.let(kind, {part(0)}, dtype);
   } else if (kind == Op::mul || kind == Op::div) {
