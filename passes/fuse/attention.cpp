@@ -81,8 +81,10 @@ class Families {
         for (ValueId x : *list) {
           const std::size_t other = root_of(family_[x.index]);
           if (root == parent_.size()) root = other;
+          const bool has_maximum = has_maximum_[root] || has_maximum_[other];
           parent_[std::max(root, other)] = std::min(root, other);
           root = std::min(root, other);
+          has_maximum_[root] = has_maximum;
         }
       role_[v.index] = role;
       family_[v.index] = root;
@@ -93,6 +95,14 @@ class Families {
       family_of_target_[op] = family_[domain[0].index];
     };
     if (kind == Op::dot_general) {
+      // Before its maximum is known a product is none by weights: what it multiplies are wide rows, a projection's for example.
+      std::vector<ValueId> weights = domain;
+      std::erase_if(weights, [&](ValueId x) { return !has_maximum_[root_of(family_[x.index])]; });
+      if (weights.size() < domain.size() && (!weights.empty() || founds(op))) {
+        for (ValueId x : domain)
+          if (std::find(weights.begin(), weights.end(), x) == weights.end()) escape(x, op);
+        domain = weights;
+      }
       if (domain.size() == 2) return escape(domain[0], op);
       if (domain.size() == 1) return target();
       if (!founds(op)) return;
@@ -100,6 +110,7 @@ class Families {
       family_[v.index] = parent_.size();
       parent_.push_back(parent_.size());
       size_.push_back(f_.type(v).size());
+      has_maximum_.push_back(false);
       return;
     }
     const Family family = family_of(kind);
@@ -108,6 +119,7 @@ class Families {
       if (keeps) return join(Role::domain);
       if (kind == Op::reduce_sum || kind == Op::reduce_max) {
         join(Role::row);
+        if (kind == Op::reduce_max) has_maximum_[root_of(family_[v.index])] = true;
         return target();
       }
       return escape(domain[0], op);
@@ -130,6 +142,7 @@ class Families {
   std::vector<std::size_t> family_;  // by value with a role
   std::vector<std::size_t> parent_;  // by family: itself, or one that it was united with
   std::vector<std::int64_t> size_;   // by root: scores
+  std::vector<bool> has_maximum_;    // by root: one has been met
   std::set<OpId> is_target_;
   std::map<OpId, std::size_t> family_of_target_;
   std::vector<std::pair<std::size_t, std::string>> escapes_;
