@@ -44,7 +44,8 @@ class Families {
     for (std::size_t v = 0; v < f_.num_values(); ++v) {
       if (role_[v] == Role::none) continue;
       for (ScoreFamily& family : result)
-        if (root_of(family_[v]) == root_of(family_of_target_.at(family.targets[0]))) (role_[v] == Role::domain ? family.domain : family.rows).insert(ValueId{v});
+        if (root_of(family_[v]) == root_of(family_of_target_.at(family.targets[0])))
+          (role_[v] == Role::domain ? family.domain : family.rows).insert(ValueId{v});
     }
     return result;
   }
@@ -95,7 +96,8 @@ class Families {
       family_of_target_[op] = family_[domain[0].index];
     };
     if (kind == Op::dot_general) {
-      // Before its maximum is known a product is none by weights: what it multiplies are wide rows, a projection's for example.
+      // Before its maximum is known a product is none by weights: what it multiplies are wide rows, a projection's for
+      // example.
       std::vector<ValueId> weights = domain;
       std::erase_if(weights, [&](ValueId x) { return !has_maximum_[root_of(family_[x.index])]; });
       if (weights.size() < domain.size() && (!weights.empty() || founds(op))) {
@@ -114,7 +116,8 @@ class Families {
       return;
     }
     const Family family = family_of(kind);
-    const bool keeps = family == Family::elementwise || family == Family::compare || kind == Op::transpose || kind == Op::reshape;
+    const bool keeps =
+        family == Family::elementwise || family == Family::compare || kind == Op::transpose || kind == Op::reshape;
     if (!domain.empty()) {
       if (keeps) return join(Role::domain);
       if (kind == Op::reduce_sum || kind == Op::reduce_max) {
@@ -151,7 +154,8 @@ class Families {
 // The function with each group's values computed by one fusion.
 class Rebuilder {
  public:
-  Rebuilder(const Function& f, std::vector<AttentionGroup> groups) : f_(f), groups_(std::move(groups)), b_(f.name()), map_(f.num_values()) {
+  Rebuilder(const Function& f, std::vector<AttentionGroup> groups)
+      : f_(f), groups_(std::move(groups)), b_(f.name()), map_(f.num_values()) {
     for (std::size_t g = 0; g < groups_.size(); ++g)
       for (ValueId v : groups_[g].results) group_of_[v.index] = g;
   }
@@ -233,14 +237,16 @@ class Rebuilder {
       const ValueId out = b_.append_copy(f_, op, operands);
       for (std::size_t r = 0; r < f_.num_results(op); ++r) {
         map_[f_.result(op, r).index] = ValueId{out.index + r};
-        if (const auto given = f_.value_name(f_.result(op, r)); !given.empty()) b_.set_value_name(ValueId{out.index + r}, given);
+        if (const auto given = f_.value_name(f_.result(op, r)); !given.empty())
+          b_.set_value_name(ValueId{out.index + r}, given);
       }
       return;
     }
     AttentionGroup& group = groups_[*g];
     for (ValueId arg : group.args) operands.push_back(map_[arg.index]);
     Function body = group.body("attention_" + std::to_string(count_++), f_);
-    const std::vector<ValueId> outs = b_.call(Op::fusion, operands, {Str("attention"), std::make_shared<const Function>(std::move(body))});
+    const std::vector<ValueId> outs =
+        b_.call(Op::fusion, operands, {Str("attention"), std::make_shared<const Function>(std::move(body))});
     for (std::size_t i = 0; i < outs.size(); ++i) map_[group.results[i].index] = outs[i];
     done_[*g] = true;
   }
@@ -254,12 +260,8 @@ class Rebuilder {
   std::size_t count_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
-void find_groups(const Function& f, const AttentionLimits& limits, std::vector<AttentionNote>* notes, std::vector<AttentionGroup>* groups,
-                 std::vector<RowProduct>* products) {
+void find_groups(const Function& f, const AttentionLimits& limits, std::vector<AttentionNote>* notes,
+                 std::vector<AttentionGroup>* groups, std::vector<RowProduct>* products) {
   std::optional<Uses> uses;
   for (ScoreFamily& family : Families(f).with_a_maximum()) {
     if (!uses) uses.emplace(f);

@@ -1,4 +1,5 @@
-// Finds attention by data flow: scores that are products, a softmax along one of their axes, and what sums over either axis.
+// Finds attention by data flow: scores that are products, a softmax along one of their axes, and what sums over either
+// axis.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -22,8 +23,9 @@ struct AttentionLimits {
   std::int64_t length = 64;        // of its shorter side
 };
 
-/// Takes and returns a function without calls, with `fusion` ops of kind attention in place of the sums over scores that need not be
-/// in memory. Each recomputes the scores that it sums over; other ops remain as they are.
-Function take_attentions(const Function& f, std::vector<AttentionNote>* notes = nullptr, const AttentionLimits& limits = {});
+/// Takes and returns a function without calls, with `fusion` ops of kind attention in place of the sums over scores
+/// that need not be in memory. Each recomputes the scores that it sums over; other ops remain as they are.
+Function take_attentions(const Function& f, std::vector<AttentionNote>* notes = nullptr,
+                         const AttentionLimits& limits = {});
 
 }  // namespace burin::passes::fusion

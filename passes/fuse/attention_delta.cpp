@@ -10,8 +10,8 @@ using lower::AttentionDomain;
 
 class Finder {
  public:
-  Finder(const Function& f, const ScoreFamily& family, const Uses& uses, const Function& body, const AttentionDomain& domain,
-         const std::map<OpId, OpId>& in_body)
+  Finder(const Function& f, const ScoreFamily& family, const Uses& uses, const Function& body,
+         const AttentionDomain& domain, const std::map<OpId, OpId>& in_body)
       : f_(f), family_(family), uses_(uses), body_(body), domain_(domain), in_body_(in_body) {}
 
   std::optional<RowProduct> find(OpId target) const {
@@ -25,15 +25,20 @@ class Finder {
 
  private:
   ValueId without_converts(ValueId v) const {
-    while (family_.domain.contains(v) && f_.kind(f_.def(v)) == Op::convert && is_float(f_.type(f_.operand(f_.def(v), 0)).dtype)) v = f_.operand(f_.def(v), 0);
+    while (family_.domain.contains(v) && f_.kind(f_.def(v)) == Op::convert &&
+           is_float(f_.type(f_.operand(f_.def(v), 0)).dtype))
+      v = f_.operand(f_.def(v), 0);
     return v;
   }
   // A 16-bit value as f32 is the same value.
   ValueId widened(ValueId v) const {
-    const bool widens = !f_.is_arg(v) && f_.kind(f_.def(v)) == Op::convert && f_.type(v).dtype == DType::f32 && is_half(f_.type(f_.operand(f_.def(v), 0)).dtype);
+    const bool widens = !f_.is_arg(v) && f_.kind(f_.def(v)) == Op::convert && f_.type(v).dtype == DType::f32 &&
+                        is_half(f_.type(f_.operand(f_.def(v), 0)).dtype);
     return widens ? f_.operand(f_.def(v), 0) : v;
   }
-  bool is_target(OpId op) const { return std::find(family_.targets.begin(), family_.targets.end(), op) != family_.targets.end(); }
+  bool is_target(OpId op) const {
+    return std::find(family_.targets.begin(), family_.targets.end(), op) != family_.targets.end();
+  }
 
   std::optional<RowProduct> as_product(OpId target, ValueId scores, ValueId weights) const {
     if (!family_.domain.contains(scores) || !family_.domain.contains(weights)) return std::nullopt;
@@ -45,7 +50,8 @@ class Finder {
     for (ValueId v = weights;;) {
       v = without_converts(v);
       for (OpId other : family_.targets)
-        if (f_.kind(other) == Op::dot_general && other.index < target.index && weighs(other, v) && same_axis(other, target) && fill(&found, dot, other))
+        if (f_.kind(other) == Op::dot_general && other.index < target.index && weighs(other, v) &&
+            same_axis(other, target) && fill(&found, dot, other))
           return found;
       const OpId op = f_.def(v);
       if (f_.kind(op) == Op::neg) {
@@ -62,10 +68,12 @@ class Finder {
   }
 
   bool weighs(OpId product, ValueId v) const {
-    return std::ranges::any_of(f_.operands(product), [&](ValueId x) { return family_.domain.contains(x) && without_converts(x) == v; });
+    return std::ranges::any_of(f_.operands(product),
+                               [&](ValueId x) { return family_.domain.contains(x) && without_converts(x) == v; });
   }
   bool same_axis(OpId a, OpId b) const {
-    const auto first = lower::summed_axis(body_, domain_, in_body_.at(a)), second = lower::summed_axis(body_, domain_, in_body_.at(b));
+    const auto first = lower::summed_axis(body_, domain_, in_body_.at(a)),
+               second = lower::summed_axis(body_, domain_, in_body_.at(b));
     return first && first == second;
   }
   // One value per row, spread over the scores.
@@ -80,7 +88,8 @@ class Finder {
   std::vector<Affine> factor_place(OpId dot, std::size_t side, bool of_score) const {
     const auto a = f_.attrs<Op::dot_general>(dot);
     const Ints &batch = side == 0 ? a.lhs_batch : a.rhs_batch, &contract = side == 0 ? a.lhs_contract : a.rhs_contract;
-    const Ints &its_batch = side == 0 ? a.rhs_batch : a.lhs_batch, &its_contract = side == 0 ? a.rhs_contract : a.lhs_contract;
+    const Ints &its_batch = side == 0 ? a.rhs_batch : a.lhs_batch,
+               &its_contract = side == 0 ? a.rhs_contract : a.lhs_contract;
     const std::vector<Affine>& known = *place(of_score ? f_.result(dot) : f_.operand(dot, 1 - side)).dims;
     const Affine inner(domain_.inner());
     std::size_t next = batch.size();
@@ -90,7 +99,9 @@ class Finder {
       const auto at = std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis));
       const bool contracted = contract[0] == static_cast<std::int64_t>(axis);
       if (at != batch.end())
-        dims.push_back(known[of_score ? static_cast<std::size_t>(at - batch.begin()) : static_cast<std::size_t>(its_batch[static_cast<std::size_t>(at - batch.begin())])]);
+        dims.push_back(
+            known[of_score ? static_cast<std::size_t>(at - batch.begin())
+                           : static_cast<std::size_t>(its_batch[static_cast<std::size_t>(at - batch.begin())])]);
       else if (of_score)
         dims.push_back(contracted ? inner : known[next++]);
       else
@@ -99,7 +110,8 @@ class Finder {
     return dims;
   }
 
-  // For each variable of `order` the axis of a value at `dims` that runs along it; nothing when these are not all of its axes.
+  // For each variable of `order` the axis of a value at `dims` that runs along it; nothing when these are not all of
+  // its axes.
   static std::optional<Ints> in_order(const std::vector<Affine>& dims, const std::vector<Affine>& order) {
     Ints axes;
     std::size_t longer = 0;
@@ -117,7 +129,8 @@ class Finder {
     const ValueId values = f_.operand(product, side);
     const std::vector<Affine> lie = factor_place(product, side, false);
     for (std::size_t of_score : {0, 1}) {
-      if (widened(f_.operand(score, of_score)) != widened(values) || factor_place(score, of_score, true) != lie) continue;
+      if (widened(f_.operand(score, of_score)) != widened(values) || factor_place(score, of_score, true) != lie)
+        continue;
       std::vector<Affine> order;
       for (const Affine& a : *place(f_.result(found->target)).dims)
         if (!a.is_constant()) order.push_back(a);
@@ -138,7 +151,8 @@ class Finder {
       found->result = f_.result(product);
       for (;;) {
         const auto& readers = uses_.readers[found->result.index];
-        if (uses_.is_result[found->result.index] || readers.size() != 1 || readers[0].index >= found->target.index) break;
+        if (uses_.is_result[found->result.index] || readers.size() != 1 || readers[0].index >= found->target.index)
+          break;
         const Op kind = f_.kind(readers[0]);
         if (kind != Op::convert && kind != Op::transpose && kind != Op::reshape) break;
         found->moves.push_back(readers[0]);
@@ -166,15 +180,17 @@ ValueId arranged(Builder& b, ValueId v, const Ints& order) {
   Shape shorter;
   for (std::int64_t axis : kept) shorter.push_back(from[static_cast<std::size_t>(axis)]);
   Ints permutation;
-  for (std::int64_t axis : order) permutation.push_back(std::lower_bound(kept.begin(), kept.end(), axis) - kept.begin());
+  for (std::int64_t axis : order)
+    permutation.push_back(std::lower_bound(kept.begin(), kept.end(), axis) - kept.begin());
   v = b.reshape(v, shorter);
   return std::ranges::is_sorted(permutation) ? v : b.transpose(v, permutation);
 }
 
 }  // namespace
 
-std::optional<RowProduct> find_row_product(const Function& f, const ScoreFamily& family, const Uses& uses, OpId target, const Function& body,
-                                           const AttentionDomain& domain, const std::map<OpId, OpId>& in_body) {
+std::optional<RowProduct> find_row_product(const Function& f, const ScoreFamily& family, const Uses& uses, OpId target,
+                                           const Function& body, const AttentionDomain& domain,
+                                           const std::map<OpId, OpId>& in_body) {
   return Finder(f, family, uses, body, domain, in_body).find(target);
 }
 
@@ -191,7 +207,8 @@ Function replace_row_sums(const Function& f, const std::vector<RowProduct>& prod
       const ValueId first = b.append_copy(f, op, operands);
       for (std::size_t r = 0; r < f.num_results(op); ++r) {
         map[f.result(op, r).index] = ValueId{first.index + r};
-        if (const auto given = f.value_name(f.result(op, r)); !given.empty()) b.set_value_name(ValueId{first.index + r}, given);
+        if (const auto given = f.value_name(f.result(op, r)); !given.empty())
+          b.set_value_name(ValueId{first.index + r}, given);
       }
       return;
     }
@@ -206,11 +223,13 @@ Function replace_row_sums(const Function& f, const std::vector<RowProduct>& prod
       } else {
         const Ints permutation = f.attrs<Op::transpose>(move).permutation;
         Ints back(permutation.size());
-        for (std::size_t axis = 0; axis < back.size(); ++axis) back[static_cast<std::size_t>(permutation[axis])] = static_cast<std::int64_t>(axis);
+        for (std::size_t axis = 0; axis < back.size(); ++axis)
+          back[static_cast<std::size_t>(permutation[axis])] = static_cast<std::int64_t>(axis);
         result = b.transpose(result, back);
       }
     }
-    const ValueId both = b.mul(arranged(b, map[found->gradient.index], found->gradient_order), arranged(b, result, found->result_order));
+    const ValueId both =
+        b.mul(arranged(b, map[found->gradient.index], found->gradient_order), arranged(b, result, found->result_order));
     ValueId sum = b.reduce(Op::reduce_sum, both, {static_cast<std::int64_t>(b.type(both).rank()) - 1});
     const Shape rows = b.type(sum).shape;
     for (const RowProduct::Factor& factor : found->factors) {

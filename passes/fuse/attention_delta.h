@@ -1,5 +1,5 @@
-// The sum over keys of a softmax's derivative, from its result: for weights p of values v, the sum of p * (g . v) along a row is
-// g . (sum of p * v), and the latter is what attention gives (Dao et al., "FlashAttention", 2022).
+// The sum over keys of a softmax's derivative, from its result: for weights p of values v, the sum of p * (g . v) along
+// a row is g . (sum of p * v), and the latter is what attention gives (Dao et al., "FlashAttention", 2022).
 #pragma once
 #include <map>
 #include <optional>
@@ -28,8 +28,9 @@ struct RowProduct {
 };
 
 /// `body` is all of the family, `in_body` says which op of it is which. Nothing when the target is no such sum.
-std::optional<RowProduct> find_row_product(const Function& f, const ScoreFamily& family, const Uses& uses, OpId target, const Function& body,
-                                           const lower::AttentionDomain& domain, const std::map<OpId, OpId>& in_body);
+std::optional<RowProduct> find_row_product(const Function& f, const ScoreFamily& family, const Uses& uses, OpId target,
+                                           const Function& body, const lower::AttentionDomain& domain,
+                                           const std::map<OpId, OpId>& in_body);
 /// f with the targets made so.
 Function replace_row_sums(const Function& f, const std::vector<RowProduct>& products);
 

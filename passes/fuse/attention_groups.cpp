@@ -72,11 +72,13 @@ class GroupFormer {
       lower::plan_attention(group.body("scores", f_), &plan);
       const std::int64_t fixed = plan.extents[plan.fixed], moving = plan.extents[plan.moving];
       if (fixed * moving < limits_.pairs || std::min(fixed, moving) < limits_.length)
-        return fmt::format("its scores are {} x {}, below {} of them or {} a side they are cheaper in memory", fixed, moving, limits_.pairs, limits_.length);
+        return fmt::format("its scores are {} x {}, below {} of them or {} a side they are cheaper in memory", fixed,
+                           moving, limits_.pairs, limits_.length);
       follow_products(&group);
       if (targets != found[0])  // what the softmax makes on its way costs no walk of its own
         for (OpId target : targets)
-          if (auto product = find_row_product(f_, family_, uses_, target, body, domain, in_body)) products->push_back(std::move(*product));
+          if (auto product = find_row_product(f_, family_, uses_, target, body, domain, in_body))
+            products->push_back(std::move(*product));
       groups->push_back(std::move(group));
     }
     drop_unread(groups);
@@ -95,7 +97,9 @@ class GroupFormer {
     for (auto v = family_.rows.rbegin(); v != family_.rows.rend(); ++v) {
       bool outside = uses_.is_result[v->index];
       for (OpId reader : uses_.readers[v->index])
-        outside = outside || !is_ours(reader) || (!is_target_.contains(reader) && family_.rows.contains(f_.result(reader)) && read.contains(f_.result(reader)));
+        outside = outside || !is_ours(reader) ||
+                  (!is_target_.contains(reader) && family_.rows.contains(f_.result(reader)) &&
+                   read.contains(f_.result(reader)));
       if (outside) read.insert(*v);
     }
     for (AttentionGroup& group : *groups)
@@ -107,7 +111,8 @@ class GroupFormer {
   AttentionGroup group_of(const std::vector<OpId>& targets) const {
     AttentionGroup group;
     std::vector<OpId> stack;
-    // A factor of a product is read from memory, moved as it may be; what is computed for it would be computed for each tile.
+    // A factor of a product is read from memory, moved as it may be; what is computed for it would be computed for each
+    // tile.
     std::set<OpId> moves;
     const auto include = [&](OpId op) {
       if (group.ops.insert(op).second) stack.push_back(op);
@@ -124,7 +129,8 @@ class GroupFormer {
         } else if (family_.domain.contains(operand) || family_.rows.contains(operand)) {
           include(def);
         } else if (f_.kind(op) == Op::dot_general || moves.contains(op)) {
-          const bool widens = f_.kind(def) == Op::convert && is_half(f_.type(f_.operand(def, 0)).dtype) && f_.type(operand).dtype == DType::f32;
+          const bool widens = f_.kind(def) == Op::convert && is_half(f_.type(f_.operand(def, 0)).dtype) &&
+                              f_.type(operand).dtype == DType::f32;
           if (only_moves(f_.kind(def)) || widens) {
             moves.insert(def);
             include(def);
@@ -149,7 +155,8 @@ class GroupFormer {
     if (f_.num_results(op) != 1) return false;
     if (kind == Op::constant) return f_.attrs<Op::constant>(op).value.stores_one_element();
     const Family family = family_of(kind);
-    if (family != Family::elementwise && family != Family::compare && kind != Op::iota && !only_moves(kind)) return false;
+    if (family != Family::elementwise && family != Family::compare && kind != Op::iota && !only_moves(kind))
+      return false;
     const std::int64_t scores = f_.type(*family_.domain.begin()).size();
     return !lower::is_expensive(kind) || f_.type(f_.result(op)).size() >= scores;
   }
@@ -172,7 +179,8 @@ class GroupFormer {
       const OpId op = f_.def(v);
       const bool ours = std::find(others.begin(), others.end(), op) != others.end();
       if (ours && outside) return true;
-      const bool inside = !outside && (family_.domain.contains(v) || family_.rows.contains(v)) && (!is_target_.contains(op) || ours);
+      const bool inside =
+          !outside && (family_.domain.contains(v) || family_.rows.contains(v)) && (!is_target_.contains(op) || ours);
       for (ValueId operand : f_.operands(op)) push(operand, !inside);
     }
     return false;
@@ -191,7 +199,9 @@ class GroupFormer {
         const OpId op = f_.def(v);
         if (f_.kind(op) == Op::exp) return true;
         const Op kind = f_.kind(op);
-        if (kind != Op::div && kind != Op::mul && kind != Op::convert && kind != Op::reshape && kind != Op::transpose && kind != Op::select) break;
+        if (kind != Op::div && kind != Op::mul && kind != Op::convert && kind != Op::reshape && kind != Op::transpose &&
+            kind != Op::select)
+          break;
         const std::size_t next = kind == Op::select ? 1 : 0;
         if (!family_.domain.contains(f_.operand(op, next))) break;
         v = f_.operand(op, next);

@@ -1,8 +1,9 @@
-// The attention lowering. A task holds a block of positions along the fixed axis and walks over tiles of the moving one; the
-// scores of a tile are products in scratch, what is made of them is computed on the tile and multiplied or summed there, so
-// that no value of the whole domain exists. Softmax in one walk: Milakov and Gimelshein, "Online normalizer calculation for
-// softmax" (2018); with the second product and the recomputation for derivatives: Dao et al., "FlashAttention" (2022).
-// Tiles lie as [moving][fixed], lanes run along the fixed axis: a row's maximum and sum need no sum across lanes.
+// The attention lowering. A task holds a block of positions along the fixed axis and walks over tiles of the moving
+// one; the scores of a tile are products in scratch, what is made of them is computed on the tile and multiplied or
+// summed there, so that no value of the whole domain exists. Softmax in one walk: Milakov and Gimelshein, "Online
+// normalizer calculation for softmax" (2018); with the second product and the recomputation for derivatives: Dao et
+// al., "FlashAttention" (2022). Tiles lie as [moving][fixed], lanes run along the fixed axis: a row's maximum and sum
+// need no sum across lanes.
 #include <algorithm>
 
 #include "base/check.h"
@@ -71,10 +72,12 @@ void AttentionEmitter::declare_grid() {
 // The element of a factor at the current positions, the inner axis included.
 Index AttentionEmitter::index_of(const Factor& factor) {
   const auto a = body_.attrs<Op::dot_general>(factor.dot);
-  const Ints &batch = factor.side == 0 ? a.lhs_batch : a.rhs_batch, &contract = factor.side == 0 ? a.lhs_contract : a.rhs_contract;
+  const Ints &batch = factor.side == 0 ? a.lhs_batch : a.rhs_batch,
+             &contract = factor.side == 0 ? a.lhs_contract : a.rhs_contract;
   const Shape& shape = body_.type(value_of(factor)).shape;
   const auto position = [](const Ints& list, std::size_t axis) {
-    return static_cast<std::size_t>(std::find(list.begin(), list.end(), static_cast<std::int64_t>(axis)) - list.begin());
+    return static_cast<std::size_t>(std::find(list.begin(), list.end(), static_cast<std::int64_t>(axis)) -
+                                    list.begin());
   };
   const Affine inner = factor.inner == 1 ? Affine(0) : at_[plan_.num_axes()];
   std::vector<Affine> dims;
@@ -88,7 +91,8 @@ Index AttentionEmitter::index_of(const Factor& factor) {
     }
   } else {
     const std::vector<Affine> domain = *placed(body_.operand(factor.dot, 1 - factor.side)).dims;
-    const Ints &its_batch = factor.side == 0 ? a.rhs_batch : a.lhs_batch, &its_contract = factor.side == 0 ? a.rhs_contract : a.lhs_contract;
+    const Ints &its_batch = factor.side == 0 ? a.rhs_batch : a.lhs_batch,
+               &its_contract = factor.side == 0 ? a.rhs_contract : a.lhs_contract;
     for (std::size_t axis = 0; axis < shape.rank(); ++axis) {
       const std::size_t k = position(batch, axis);
       if (k < batch.size())
@@ -115,8 +119,8 @@ std::size_t AttentionEmitter::add_factor(std::vector<Factor>& list, Factor facto
     factor.along_inner = factor.offset.coefficient(inner) == 1 || factor.offset.coefficient(along) != 1;
   }
   for (std::size_t i = 0; i < list.size(); ++i)
-    if (list[i].source == factor.source && list[i].offset == factor.offset && list[i].inner == factor.inner && list[i].pairs == factor.pairs &&
-        (!factor.pairs || list[i].of_score == factor.of_score))
+    if (list[i].source == factor.source && list[i].offset == factor.offset && list[i].inner == factor.inner &&
+        list[i].pairs == factor.pairs && (!factor.pairs || list[i].of_score == factor.of_score))
       return i;
   list.push_back(std::move(factor));
   return list.size() - 1;
@@ -125,15 +129,21 @@ std::size_t AttentionEmitter::add_factor(std::vector<Factor>& list, Factor facto
 void AttentionEmitter::make_buffers() {
   Kernel& kernel = b_.kernel();
   const auto scratch = [&](const std::string& name, std::int64_t rows, std::int64_t columns, bool pairs = false) {
-    return kernel.add_buffer({.name = name, .dtype = pairs ? DType::u32 : DType::f32, .shape = Shape{rows, columns}, .strides = {columns, 1}, .space = Space::scratch});
+    return kernel.add_buffer({.name = name,
+                              .dtype = pairs ? DType::u32 : DType::f32,
+                              .shape = Shape{rows, columns},
+                              .strides = {columns, 1},
+                              .space = Space::scratch});
   };
   const auto extent_of = [&](const Factor& f, bool contracted) {
     const auto a = body_.attrs<Op::dot_general>(f.dot);
     const Shape& shape = body_.type(value_of(f)).shape;
-    const Ints &batch = f.side == 0 ? a.lhs_batch : a.rhs_batch, &contract = f.side == 0 ? a.lhs_contract : a.rhs_contract;
+    const Ints &batch = f.side == 0 ? a.lhs_batch : a.rhs_batch,
+               &contract = f.side == 0 ? a.lhs_contract : a.rhs_contract;
     if (contracted) return shape[static_cast<std::size_t>(contract[0])];
     for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-      if (static_cast<std::int64_t>(axis) != contract[0] && std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) == batch.end())
+      if (static_cast<std::int64_t>(axis) != contract[0] &&
+          std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) == batch.end())
         return shape[axis];
     return std::int64_t{1};
   };
@@ -166,7 +176,8 @@ void AttentionEmitter::make_buffers() {
     fixed_[i].buffer = scratch("fixed" + std::to_string(i), inner_steps(fixed_[i]), tiles_.fixed, fixed_[i].pairs);
   for (std::size_t i = 0; i < moving_.size(); ++i) {
     const Factor& f = moving_[i];
-    moving_[i].buffer = scratch("moving" + std::to_string(i), tile_steps(f.pairs && !f.of_score), rounded_up(inner_steps(f), tiles_.lanes), f.pairs);
+    moving_[i].buffer = scratch("moving" + std::to_string(i), tile_steps(f.pairs && !f.of_score),
+                                rounded_up(inner_steps(f), tiles_.lanes), f.pairs);
   }
   // What products sum overwrites the scores, each element once it is read.
   if (plan_.maximum.valid()) logits_ = scratch("logits", tiles_.moving, tiles_.fixed);
@@ -176,7 +187,8 @@ void AttentionEmitter::make_buffers() {
     const PartKey part{summed, moving_[product.factor].pairs};
     if (!parts_.contains(part)) {
       if (part.second || free.empty()) {
-        parts_[part] = scratch("part" + std::to_string(parts_.size()), tile_steps(part.second), tiles_.fixed, part.second);
+        parts_[part] =
+            scratch("part" + std::to_string(parts_.size()), tile_steps(part.second), tiles_.fixed, part.second);
       } else {
         parts_[part] = free.front();
         free.erase(free.begin());
@@ -186,7 +198,8 @@ void AttentionEmitter::make_buffers() {
     product.sum = scratch("sum" + std::to_string(product.op.index), tiles_.fixed, width);
   }
   const auto row = [&](const std::string& name) {
-    return kernel.add_buffer({.name = name, .dtype = DType::f32, .shape = Shape{tiles_.fixed}, .strides = {1}, .space = Space::scratch});
+    return kernel.add_buffer(
+        {.name = name, .dtype = DType::f32, .shape = Shape{tiles_.fixed}, .strides = {1}, .space = Space::scratch});
   };
   for (OpId op : plan_.sums) row_sums_[op] = row("row" + std::to_string(op.index));
   if (plan_.maximum.valid()) {
@@ -201,7 +214,11 @@ void AttentionEmitter::make_buffers() {
   }
   for (std::int64_t c : columns)
     if (!register_tiles_.contains(c))
-      register_tiles_[c] = kernel.add_buffer({.name = "tile" + std::to_string(c), .dtype = DType::f32, .shape = Shape{tiles_.rows, c}, .strides = {c, 1}, .space = Space::tile});
+      register_tiles_[c] = kernel.add_buffer({.name = "tile" + std::to_string(c),
+                                              .dtype = DType::f32,
+                                              .shape = Shape{tiles_.rows, c},
+                                              .strides = {c, 1},
+                                              .space = Space::tile});
 }
 
 std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t block, const Affine& start) const {
@@ -212,13 +229,14 @@ std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t b
 
 // Two registers side by side where they fit: a row's maximum is a chain of its own in each.
 void AttentionEmitter::over_fixed(LoopKind kind, const std::function<void(const Affine&)>& body) {
-  b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind, kind == LoopKind::vector ? tiles_.columns : 1, [&](VarId f) {
-    space_.declare(f, tiles_.fixed);
-    emitter_->enter();
-    stand_for(plan_.fixed, fixed_start_ + Affine(f));
-    body(Affine(f));
-    emitter_->leave();
-  });
+  b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind,
+          kind == LoopKind::vector ? tiles_.columns : 1, [&](VarId f) {
+            space_.declare(f, tiles_.fixed);
+            emitter_->enter();
+            stand_for(plan_.fixed, fixed_start_ + Affine(f));
+            body(Affine(f));
+            emitter_->leave();
+          });
 }
 
 void AttentionEmitter::over_moving(const Affine& tile, const std::function<void(const Affine&)>& body) {
@@ -238,7 +256,8 @@ void AttentionEmitter::at_moving(const Affine& tile, const Affine& m, const std:
   emitter_->leave();
 }
 
-void AttentionEmitter::over_moving_pairs(const Affine& tile, const std::function<void(const Affine&, std::int64_t)>& body) {
+void AttentionEmitter::over_moving_pairs(const Affine& tile,
+                                         const std::function<void(const Affine&, std::int64_t)>& body) {
   const std::int64_t extent = plan_.extents[plan_.moving], half = tiles_.moving / 2;
   std::vector<Affine> bounds = {Affine(half)};
   if (extent % tiles_.moving != 0) bounds.push_back(Affine(extent / 2) - tile * half);
@@ -257,11 +276,12 @@ void AttentionEmitter::clear_missing(BufferId buffer, std::int64_t width, const 
   if (extent % tiles_.moving == 0) return;
   const DType dtype = b_.kernel().buffers[buffer.index].dtype;
   const std::int64_t rows = tile_steps(pairs);
-  b_.loop("m", Affine(pairs ? (extent + 1) / 2 : extent) - tile * rows, {Affine(rows)}, LoopKind::serial, 1, [&](VarId m) {
-    b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-      b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(Literal::scalar_int(dtype, 0)));
-    });
-  });
+  b_.loop("m", Affine(pairs ? (extent + 1) / 2 : extent) - tile * rows, {Affine(rows)}, LoopKind::serial, 1,
+          [&](VarId m) {
+            b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+              b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(Literal::scalar_int(dtype, 0)));
+            });
+          });
 }
 
 bool AttentionEmitter::multiplies_pairs(OpId dot) const {
@@ -270,9 +290,12 @@ bool AttentionEmitter::multiplies_pairs(OpId dot) const {
 }
 
 ScalarId AttentionEmitter::paired(ScalarId low, ScalarId high) {
-  const auto bits = [&](ScalarId value) { return b_.let(Op::convert, {b_.let(Op::bitcast, {value}, DType::u16)}, DType::u32); };
+  const auto bits = [&](ScalarId value) {
+    return b_.let(Op::convert, {b_.let(Op::bitcast, {value}, DType::u16)}, DType::u32);
+  };
   if (!high.valid()) return bits(low);
-  const ScalarId above = b_.let(Op::shift_left, {bits(high), b_.constant(Literal::scalar_int(DType::u32, 16))}, DType::u32);
+  const ScalarId above =
+      b_.let(Op::shift_left, {bits(high), b_.constant(Literal::scalar_int(DType::u32, 16))}, DType::u32);
   return b_.let(Op::bit_or, {bits(low), above}, DType::u32);
 }
 
@@ -283,7 +306,8 @@ ScalarId AttentionEmitter::packed_element(const Factor& factor) {
 }
 
 // The packed elements of the inner axis; of a score's pairs, the last may be one alone.
-void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind, const std::function<void(const Affine&, const std::function<ScalarId()>&)>& body) {
+void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind,
+                                  const std::function<void(const Affine&, const std::function<ScalarId()>&)>& body) {
   const bool pairs = factor.pairs && factor.of_score;
   const std::int64_t whole = pairs ? factor.inner / 2 : factor.inner;
   if (whole > 0)
@@ -321,20 +345,24 @@ void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
     over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
       over_columns(row, [&] {
         ScalarId values[2] = {};
-        for (std::int64_t u = 0; u < count; ++u) at_moving(tile, row * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
+        for (std::int64_t u = 0; u < count; ++u)
+          at_moving(tile, row * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
         return paired(values[0], values[1]);
       });
     });
   } else if (factor.along_inner) {
     over_moving(tile, [&](const Affine& m) {
-      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) { b_.store(factor.buffer, {m, c}, element()); });
+      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
+        b_.store(factor.buffer, {m, c}, element());
+      });
     });
   } else {
     over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
-      b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes, [&](VarId m) {
-        space_.declare(m, tiles_.moving);
-        at_moving(tile, Affine(m), [&] { b_.store(factor.buffer, {Affine(m), c}, element()); });
-      });
+      b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes,
+              [&](VarId m) {
+                space_.declare(m, tiles_.moving);
+                at_moving(tile, Affine(m), [&] { b_.store(factor.buffer, {Affine(m), c}, element()); });
+              });
     });
   }
   clear_missing(factor.buffer, rounded_up(inner_steps(factor), tiles_.lanes), tile, pairs);
@@ -366,7 +394,9 @@ void AttentionEmitter::pack_fixed(const Factor& factor) {
   };
   const auto rest = [&] {
     over_fixed(LoopKind::serial, [&](const Affine& f) {
-      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) { b_.store(factor.buffer, {c, f}, element()); });
+      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
+        b_.store(factor.buffer, {c, f}, element());
+      });
     });
   };
   if (extent % tiles_.fixed == 0) return whole();
@@ -375,7 +405,8 @@ void AttentionEmitter::pack_fixed(const Factor& factor) {
   b_.when({fixed_start_ - Affine(extent - tiles_.fixed + 1)}, rest);
 }
 
-void AttentionEmitter::over_registers(std::int64_t columns, const std::function<void(const Affine&, const Affine&)>& f) {
+void AttentionEmitter::over_registers(std::int64_t columns,
+                                      const std::function<void(const Affine&, const Affine&)>& f) {
   b_.loop("r", 0, {Affine(tiles_.rows)}, LoopKind::unroll, 1, [&](VarId r) {
     b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) { f(Affine(r), Affine(c)); });
   });
@@ -396,7 +427,9 @@ void AttentionEmitter::multiply_score(std::size_t score) {
   const BufferId tile = register_tiles_.at(tiles_.columns);
   b_.loop("j", 0, {Affine(tiles_.fixed / tiles_.columns)}, LoopKind::serial, 1, [&](VarId j) {
     b_.loop("i", 0, {Affine(tiles_.moving / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
-      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
+      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) {
+        b_.store(tile, {r, c}, b_.constant(DType::f32, 0));
+      });
       Stmt mma = multiplication(tile, inner_steps(moving));
       mma.a = moving.buffer;
       mma.a_indices = {Affine(i, tiles_.rows) + Affine(mma.row), Affine(mma.depth)};
@@ -404,13 +437,15 @@ void AttentionEmitter::multiply_score(std::size_t score) {
       mma.b_indices = {Affine(mma.depth), Affine(j, tiles_.columns) + Affine(mma.column)};
       b_.push(std::move(mma));
       over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) {
-        b_.store(score_tiles_[score], {Affine(i, tiles_.rows) + r, Affine(j, tiles_.columns) + c}, b_.load(tile, {r, c}));
+        b_.store(score_tiles_[score], {Affine(i, tiles_.rows) + r, Affine(j, tiles_.columns) + c},
+                 b_.load(tile, {r, c}));
       });
     });
   });
 }
 
-// Each tile is summed from zero and added to the sum so far: errors grow with the number of tiles, not with that of terms.
+// Each tile is summed from zero and added to the sum so far: errors grow with the number of tiles, not with that of
+// terms.
 void AttentionEmitter::add_product(const Product& product) {
   const Factor& moving = moving_[product.factor];
   const BufferId part = parts_.at({summed_value(body_, plan_, product.op), moving.pairs});
@@ -418,7 +453,9 @@ void AttentionEmitter::add_product(const Product& product) {
   const auto columns_from = [&](const Affine& first, std::int64_t columns) {
     const BufferId tile = register_tiles_.at(columns);
     b_.loop("i", 0, {Affine(tiles_.fixed / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
-      over_registers(columns, [&](const Affine& r, const Affine& c) { b_.store(tile, {r, c}, b_.constant(DType::f32, 0)); });
+      over_registers(columns, [&](const Affine& r, const Affine& c) {
+        b_.store(tile, {r, c}, b_.constant(DType::f32, 0));
+      });
       Stmt mma = multiplication(tile, tile_steps(moving.pairs));
       mma.a = part;
       mma.a_indices = {Affine(mma.depth), Affine(i, tiles_.rows) + Affine(mma.row)};
@@ -460,7 +497,8 @@ void AttentionEmitter::emit_task() {
     for (const Affine& condition : needed) {
       std::vector<Affine> at = at_;
       at[plan_.fixed] = fixed_start_ + Affine(condition.coefficient(VarId{plan_.fixed}) > 0 ? tiles_.fixed - 1 : 0);
-      at[plan_.moving] = Affine(tile, tiles_.moving) + Affine(condition.coefficient(VarId{plan_.moving}) > 0 ? tiles_.moving - 1 : 0);
+      at[plan_.moving] =
+          Affine(tile, tiles_.moving) + Affine(condition.coefficient(VarId{plan_.moving}) > 0 ? tiles_.moving - 1 : 0);
       std::swap(at, at_);
       const Affine here = at_axes(condition);
       if (space_.range(here).first < 0) conditions.push_back(space_.resolve(here));
@@ -486,7 +524,8 @@ Lowering AttentionEmitter::run() {
   make_buffers();
   double pairs = 1, depth = 0;
   for (std::int64_t extent : plan_.extents) pairs *= static_cast<double>(extent);
-  for (std::size_t i = 0; i < plan_.scores.size(); ++i) depth += static_cast<double>(moving_[moving_of_score_[i]].inner);
+  for (std::size_t i = 0; i < plan_.scores.size(); ++i)
+    depth += static_cast<double>(moving_[moving_of_score_[i]].inner);
   for (const Product& product : products_) depth += static_cast<double>(moving_[product.factor].inner);
   kernel.cost = 2 * pairs * depth / 100 + element_cost(body_, target_) * pairs;
   emit_task();

@@ -16,14 +16,15 @@ namespace burin::passes::lower {
 /// By shapes and target alone.
 struct AttentionTiles {
   std::int64_t lanes = 16;
-  std::int64_t rows = 8, columns = 32;   // of a tile of registers; columns is a multiple of lanes
-  std::int64_t fixed = 64, moving = 64;  // positions of a tile of the domain; multiples of rows, `fixed` also of columns
+  std::int64_t rows = 8, columns = 32;  // of a tile of registers; columns is a multiple of lanes
+  std::int64_t fixed = 64,
+               moving = 64;  // positions of a tile of the domain; multiples of rows, `fixed` also of columns
   std::int64_t fixed_blocks = 1, moving_blocks = 1;
 };
 AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target);
 
-/// In the variables of the plan: each must be >= 0 somewhere in a tile of the domain if the tile shall add anything to what is
-/// summed. Read off masks that compare positions.
+/// In the variables of the plan: each must be >= 0 somewhere in a tile of the domain if the tile shall add anything to
+/// what is summed. Read off masks that compare positions.
 std::vector<Affine> needed_in_tile(const Function& body, const AttentionPlan& plan);
 
 /// A loop of the grid over (a part of) an axis of the domain.
@@ -34,13 +35,14 @@ struct AttentionLoop {
 
 class AttentionEmitter {
  public:
-  AttentionEmitter(const Function& body, const Target& target, const AttentionPlan& plan, const std::vector<AttentionLoop>& grid)
+  AttentionEmitter(const Function& body, const Target& target, const AttentionPlan& plan,
+                   const std::vector<AttentionLoop>& grid)
       : body_(body), target_(target), plan_(plan), grid_(grid), tiles_(choose_tiles(plan, target)) {}
   Lowering run();
 
  private:
-  /// A factor of a product as it is packed, in f32: [positions of the tile][inner], or for a fixed one [inner][positions]. Where
-  /// pairs of bf16 are multiplied, neighbours along the axis that is summed over are one u32.
+  /// A factor of a product as it is packed, in f32: [positions of the tile][inner], or for a fixed one
+  /// [inner][positions]. Where pairs of bf16 are multiplied, neighbours along the axis that is summed over are one u32.
   struct Factor {
     OpId dot;
     std::size_t side = 0;
@@ -93,7 +95,8 @@ class AttentionEmitter {
   std::vector<Affine> positions(std::size_t axis, std::int64_t block, const Affine& start) const;
   void over_fixed(LoopKind kind, const std::function<void(const Affine& f)>& body);
   void over_moving(const Affine& tile, const std::function<void(const Affine& m)>& body);
-  /// Positions two by two: f(row, positions) for each pair, and for the one that is left over at the end of an odd axis.
+  /// Positions two by two: f(row, positions) for each pair, and for the one that is left over at the end of an odd
+  /// axis.
   void over_moving_pairs(const Affine& tile, const std::function<void(const Affine& row, std::int64_t count)>& body);
   void at_moving(const Affine& tile, const Affine& m, const std::function<void()>& body);
   void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs);
@@ -129,7 +132,7 @@ class AttentionEmitter {
   std::vector<BufferId> score_tiles_;
   std::map<PartKey, BufferId> parts_;  // tiles of them
   std::vector<Product> products_;
-  std::map<OpId, BufferId> row_sums_;   // by sum, one per fixed position; of the maximum too
+  std::map<OpId, BufferId> row_sums_;  // by sum, one per fixed position; of the maximum too
   BufferId logits_, rescale_;
   std::map<std::int64_t, BufferId> register_tiles_;  // by columns
 };

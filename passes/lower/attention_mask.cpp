@@ -34,7 +34,8 @@ class MaskReader {
     }
   }
 
-  // What must hold somewhere in a tile so that v, of the domain, is not zero all over it. Products with zero count as zero.
+  // What must hold somewhere in a tile so that v, of the domain, is not zero all over it. Products with zero count as
+  // zero.
   Conditions for_nonzero(ValueId v) {
     if (body_.is_arg(v)) return {};
     const OpId op = body_.def(v);
@@ -44,8 +45,10 @@ class MaskReader {
       case Op::convert:
       case Op::reshape:
       case Op::transpose:
-      case Op::stop_gradient: return in_domain(at(0)) ? for_nonzero(at(0)) : Conditions{};
-      case Op::div: return in_domain(at(0)) ? for_nonzero(at(0)) : Conditions{};
+      case Op::stop_gradient:
+        return in_domain(at(0)) ? for_nonzero(at(0)) : Conditions{};
+      case Op::div:
+        return in_domain(at(0)) ? for_nonzero(at(0)) : Conditions{};
       case Op::mul: {
         Conditions all;
         for (std::size_t i : {0, 1})
@@ -53,7 +56,8 @@ class MaskReader {
         return all;
       }
       case Op::add:
-      case Op::sub: return in_domain(at(0)) && in_domain(at(1)) ? common(for_nonzero(at(0)), for_nonzero(at(1))) : Conditions{};
+      case Op::sub:
+        return in_domain(at(0)) && in_domain(at(1)) ? common(for_nonzero(at(0)), for_nonzero(at(1))) : Conditions{};
       case Op::select:
         for (std::size_t i : {1, 2}) {
           if (!is_constant(at(3 - i), 0)) continue;
@@ -67,11 +71,14 @@ class MaskReader {
         const ValueId logits = body_.operand(body_.def(at(0)), 0), shift = body_.operand(body_.def(at(0)), 1);
         if (!in_domain(logits)) return {};
         Conditions all = above_lowest(logits);
-        // Below a shift of -inf the exponential of -inf is NaN, not zero; the sum of a softmax made here sees to that itself.
-        const bool zero = plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_) || every_row_has_one(all, same_along(shift, place(v)));
+        // Below a shift of -inf the exponential of -inf is NaN, not zero; the sum of a softmax made here sees to that
+        // itself.
+        const bool zero = plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_) ||
+                          every_row_has_one(all, same_along(shift, place(v)));
         return zero ? all : Conditions{};
       }
-      default: return {};
+      default:
+        return {};
     }
   }
 
@@ -85,7 +92,8 @@ class MaskReader {
       case Op::convert:
       case Op::reshape:
       case Op::transpose:
-      case Op::stop_gradient: return in_domain(at(0)) ? above_lowest(at(0)) : Conditions{};
+      case Op::stop_gradient:
+        return in_domain(at(0)) ? above_lowest(at(0)) : Conditions{};
       case Op::select:
         for (std::size_t i : {1, 2}) {
           if (!is_constant(at(3 - i), lowest)) continue;
@@ -94,7 +102,8 @@ class MaskReader {
           return all;
         }
         return {};
-      default: return {};
+      default:
+        return {};
     }
   }
 
@@ -114,7 +123,8 @@ class MaskReader {
   bool is_constant(ValueId v, double value) const {
     if (body_.is_arg(v)) return false;
     const OpId op = body_.def(v);
-    if (body_.kind(op) == Op::broadcast || body_.kind(op) == Op::reshape) return is_constant(body_.operand(op, 0), value);
+    if (body_.kind(op) == Op::broadcast || body_.kind(op) == Op::reshape)
+      return is_constant(body_.operand(op, 0), value);
     if (body_.kind(op) != Op::constant) return false;
     const Literal literal = body_.attrs<Op::constant>(op).value;
     return literal.stores_one_element() && literal.at(0) == value;
@@ -128,14 +138,18 @@ class MaskReader {
       case Op::broadcast:
       case Op::reshape:
       case Op::transpose:
-      case Op::stop_gradient: return is_guarded(body_.operand(op, 0));
-      case Op::select: break;
-      default: return false;
+      case Op::stop_gradient:
+        return is_guarded(body_.operand(op, 0));
+      case Op::select:
+        break;
+      default:
+        return false;
     }
     const ValueId condition = body_.operand(op, 0);
     if (body_.is_arg(condition) || body_.kind(body_.def(condition)) != Op::eq) return false;
     const OpId eq = body_.def(condition);
-    return body_.operand(eq, 0) == body_.operand(op, 2) && is_constant(body_.operand(eq, 1), -std::numeric_limits<double>::infinity()) &&
+    return body_.operand(eq, 0) == body_.operand(op, 2) &&
+           is_constant(body_.operand(eq, 1), -std::numeric_limits<double>::infinity()) &&
            is_constant(body_.operand(op, 1), 0);
   }
 
@@ -144,18 +158,23 @@ class MaskReader {
     if (body_.is_arg(v)) return false;
     const OpId op = body_.def(v);
     switch (body_.kind(op)) {
-      case Op::constant: return !is_constant(v, 0) && body_.attrs<Op::constant>(op).value.stores_one_element();
+      case Op::constant:
+        return !is_constant(v, 0) && body_.attrs<Op::constant>(op).value.stores_one_element();
       case Op::broadcast:
       case Op::reshape:
       case Op::transpose:
       case Op::convert:
-      case Op::stop_gradient: return is_nonzero(body_.operand(op, 0));
-      case Op::select: break;
-      default: return false;
+      case Op::stop_gradient:
+        return is_nonzero(body_.operand(op, 0));
+      case Op::select:
+        break;
+      default:
+        return false;
     }
     const ValueId condition = body_.operand(op, 0), given = body_.operand(op, 1);
     if (body_.is_arg(condition) || body_.kind(body_.def(condition)) != Op::eq || body_.is_arg(given)) return false;
-    return is_constant(body_.operand(body_.def(condition), 1), -std::numeric_limits<double>::infinity()) && is_nonzero(given);
+    return is_constant(body_.operand(body_.def(condition), 1), -std::numeric_limits<double>::infinity()) &&
+           is_nonzero(given);
   }
 
   // The axis of a tile along which the shift, spread to where v lies, stays the same.
@@ -172,8 +191,8 @@ class MaskReader {
     return fixed ? plan_.moving : plan_.fixed;
   }
 
-  // Does each row of the softmax hold a position where all conditions do? Known when there is one condition, from the row that
-  // it suits least.
+  // Does each row of the softmax hold a position where all conditions do? Known when there is one condition, from the
+  // row that it suits least.
   bool every_row_has_one(const Conditions& conditions, std::optional<std::size_t> along) const {
     if (conditions.empty()) return true;
     if (conditions.size() != 1 || !along) return false;
@@ -192,7 +211,9 @@ class MaskReader {
     std::optional<Affine> found;
     const auto operand = [&](std::size_t i) { return position(body_.operand(op, i), at); };
     switch (body_.kind(op)) {
-      case Op::iota: found = emitter().dims(at)[static_cast<std::size_t>(body_.attrs<Op::iota>(op).axis)]; break;
+      case Op::iota:
+        found = emitter().dims(at)[static_cast<std::size_t>(body_.attrs<Op::iota>(op).axis)];
+        break;
       case Op::constant: {
         const Literal value = body_.attrs<Op::constant>(op).value;
         if (value.stores_one_element()) found = Affine(value.int_at(0));
@@ -209,8 +230,11 @@ class MaskReader {
         break;
       case Op::reshape:
       case Op::transpose:
-      case Op::broadcast: found = position(body_.operand(op, 0), emitter().move_index(op, at)); break;
-      default: break;
+      case Op::broadcast:
+        found = position(body_.operand(op, 0), emitter().move_index(op, at));
+        break;
+      default:
+        break;
     }
     if (!found || (dtype != DType::i32 && dtype != DType::i64)) return std::nullopt;
     for (const auto& [var, coefficient] : found->terms)
@@ -238,10 +262,12 @@ class MaskReader {
         const Affine up = *a - *b, down = *b - *a;
         if (kind == Op::eq) return wanted ? Conditions{up, down} : Conditions{};
         // a >= b, a > b, or their opposites b > a, b >= a.
-        const bool above = (kind == Op::ge || kind == Op::gt) == wanted, strict = (kind == Op::gt || kind == Op::lt) == wanted;
+        const bool above = (kind == Op::ge || kind == Op::gt) == wanted,
+                   strict = (kind == Op::gt || kind == Op::lt) == wanted;
         return {(above ? up : down) - Affine(strict ? 1 : 0)};
       }
-      case Op::bit_not: return for_value(operand(0), at, !wanted);
+      case Op::bit_not:
+        return for_value(operand(0), at, !wanted);
       case Op::bit_and:
       case Op::bit_or: {
         Conditions first = for_value(operand(0), at, wanted);
@@ -260,8 +286,10 @@ class MaskReader {
         return {};
       case Op::reshape:
       case Op::transpose:
-      case Op::broadcast: return for_value(operand(0), emitter().move_index(op, at), wanted);
-      default: return {};
+      case Op::broadcast:
+        return for_value(operand(0), emitter().move_index(op, at), wanted);
+      default:
+        return {};
     }
   }
 

@@ -88,7 +88,8 @@ class DomainFinder {
       if (kind != Op::convert && kind != Op::transpose && kind != Op::reshape) refuse(op, "follows a product");
       return;
     }
-    if (family == Family::elementwise || family == Family::compare || kind == Op::transpose || kind == Op::reshape) return;
+    if (family == Family::elementwise || family == Family::compare || kind == Op::transpose || kind == Op::reshape)
+      return;
     if (kind != Op::broadcast) return refuse(op, "is neither arithmetic on scores nor a move that keeps all of them");
     if (type.size() != size_) return refuse(op, "spreads one value per row over something else than the scores");
     d_.level[result.index] = AttentionLevel::domain;
@@ -104,20 +105,24 @@ class DomainFinder {
         return refuse(op, "multiplies neither f32 nor 16-bit floats");
     const std::int64_t depth = body_.type(body_.operand(op, 0)).shape[static_cast<std::size_t>(a.lhs_contract[0])];
     if (most == AttentionLevel::free) {
-      if (depth < 1 || depth > max_head) return refuse(op, fmt::format("contracts {} elements, expected 1 to {}", depth, max_head));
+      if (depth < 1 || depth > max_head)
+        return refuse(op, fmt::format("contracts {} elements, expected 1 to {}", depth, max_head));
       if (size_ >= 0 && type.size() != size_) return refuse(op, "gives another number of scores");
       size_ = type.size();
       d_.level[body_.result(op).index] = AttentionLevel::domain;
       d_.scores.push_back(op);
       return;
     }
-    const bool one = (level_of(body_.operand(op, 0)) == AttentionLevel::domain) != (level_of(body_.operand(op, 1)) == AttentionLevel::domain);
+    const bool one = (level_of(body_.operand(op, 0)) == AttentionLevel::domain) !=
+                     (level_of(body_.operand(op, 1)) == AttentionLevel::domain);
     if (most != AttentionLevel::domain || !one) return refuse(op, "multiplies no scores, or two of them");
     const std::size_t side = domain_side(body_, d_, op), other = 1 - side;
-    if (level_of(body_.operand(op, other)) != AttentionLevel::free) return refuse(op, "multiplies scores with what is made of them");
+    if (level_of(body_.operand(op, other)) != AttentionLevel::free)
+      return refuse(op, "multiplies scores with what is made of them");
     const Type& factor = body_.type(body_.operand(op, other));
     if (factor.rank() != a.lhs_batch.size() + 2) return refuse(op, "has no or several axes beside the contracted one");
-    if (type.size() == 0 || inner_extent(op) > max_head) return refuse(op, fmt::format("gives rows of more than {} elements", max_head));
+    if (type.size() == 0 || inner_extent(op) > max_head)
+      return refuse(op, fmt::format("gives rows of more than {} elements", max_head));
     d_.level[body_.result(op).index] = AttentionLevel::out;
     d_.reduced[body_.result(op).index] = true;
     d_.targets.push_back(op);
@@ -195,7 +200,8 @@ class DomainFinder {
         Dims rest;
         const Ints axes = std::get<Ints>(body_.attributes(op)[0]);
         for (std::size_t i = 0; i < dims->size(); ++i)
-          if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end()) rest.push_back((*dims)[i]);
+          if (std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(i)) == axes.end())
+            rest.push_back((*dims)[i]);
         set(op, result, std::move(rest));
       }
       return;
@@ -251,12 +257,15 @@ class DomainFinder {
       if (kind == Op::dot_general) {
         const auto a = body_.attrs<Op::dot_general>(op);
         const std::size_t side = domain_side(body_, d_, op);
-        const Ints &batch = side == 0 ? a.lhs_batch : a.rhs_batch, &contract = side == 0 ? a.lhs_contract : a.rhs_contract;
+        const Ints &batch = side == 0 ? a.lhs_batch : a.rhs_batch,
+                   &contract = side == 0 ? a.lhs_contract : a.rhs_contract;
         const Dims& dims = *place(body_.operand(op, side));
         Dims result, free;
         for (std::int64_t axis : batch) result.push_back(dims[static_cast<std::size_t>(axis)]);
         for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-          const auto is = [&](const Ints& list) { return std::find(list.begin(), list.end(), static_cast<std::int64_t>(axis)) != list.end(); };
+          const auto is = [&](const Ints& list) {
+            return std::find(list.begin(), list.end(), static_cast<std::int64_t>(axis)) != list.end();
+          };
           if (!is(batch) && !is(contract)) free.push_back(dims[axis]);
         }
         const Affine added = inner_extent(op) == 1 ? Affine(0) : Affine(inner);
@@ -284,7 +293,8 @@ class DomainFinder {
       } else {
         if (!from.dims) return refuse(op, "turns axes that a reshape has joined");
         Dims moved;
-        for (std::int64_t axis : body_.attrs<Op::transpose>(op).permutation) moved.push_back((*from.dims)[static_cast<std::size_t>(axis)]);
+        for (std::int64_t axis : body_.attrs<Op::transpose>(op).permutation)
+          moved.push_back((*from.dims)[static_cast<std::size_t>(axis)]);
         d_.place[v.index] = Index::of_dims(shape, std::move(moved));
       }
     });
@@ -305,7 +315,8 @@ std::optional<std::size_t> bare(const Affine& a) {
 }
 
 // The axes that an operand of a score varies along.
-std::vector<bool> axes_of_operand(const Function& body, const AttentionDomain& d, OpId score, std::size_t side, bool free_only) {
+std::vector<bool> axes_of_operand(const Function& body, const AttentionDomain& d, OpId score, std::size_t side,
+                                  bool free_only) {
   const auto a = body.attrs<Op::dot_general>(score);
   const Dims& dims = *d.place[body.result(score).index]->dims;
   const std::size_t batch = a.lhs_batch.size(), lhs_free = body.type(body.operand(score, 0)).rank() - batch - 1;
@@ -346,11 +357,14 @@ bool is_per_row(const Function& body, const AttentionPlan& plan, ValueId v) {
   if (body.is_arg(v)) return false;
   const OpId op = body.def(v);
   switch (body.kind(op)) {
-    case Op::constant: return true;
+    case Op::constant:
+      return true;
     case Op::broadcast:
     case Op::reshape:
-    case Op::transpose: return is_per_row(body, plan, body.operand(op, 0));
-    default: break;
+    case Op::transpose:
+      return is_per_row(body, plan, body.operand(op, 0));
+    default:
+      break;
   }
   if (family_of(body.kind(op)) != Family::elementwise && family_of(body.kind(op)) != Family::compare) return false;
   return std::ranges::all_of(body.operands(op), [&](ValueId x) { return is_per_row(body, plan, x); });
@@ -382,7 +396,8 @@ std::string plan_attention(const Function& body, AttentionPlan* plan) {
   for (OpId target : p.targets) {
     const auto axis = summed_axis(body, p, target);
     if (!axis) return described(body, target) + " does not sum over one whole axis of the scores";
-    if (moving && *moving != *axis) return described(body, target) + " sums over another axis than what stands before it";
+    if (moving && *moving != *axis)
+      return described(body, target) + " sums over another axis than what stands before it";
     moving = axis;
   }
   p.moving = *moving;
@@ -390,18 +405,21 @@ std::string plan_attention(const Function& body, AttentionPlan* plan) {
   std::vector<bool> can_be_fixed(p.extents.size(), true);
   for (OpId score : p.scores) {
     const auto lhs = axes_of_operand(body, p, score, 0, false), rhs = axes_of_operand(body, p, score, 1, false);
-    if (lhs[p.moving] == rhs[p.moving]) return described(body, score) + " has the summed axis in both factors, or in none";
+    if (lhs[p.moving] == rhs[p.moving])
+      return described(body, score) + " has the summed axis in both factors, or in none";
     p.moving_side.push_back(lhs[p.moving] ? 0 : 1);
     const auto& moves = lhs[p.moving] ? lhs : rhs;
     const auto& stays = lhs[p.moving] ? rhs : lhs;
-    for (std::size_t axis = 0; axis < p.extents.size(); ++axis) can_be_fixed[axis] = can_be_fixed[axis] && stays[axis] && !moves[axis];
+    for (std::size_t axis = 0; axis < p.extents.size(); ++axis)
+      can_be_fixed[axis] = can_be_fixed[axis] && stays[axis] && !moves[axis];
   }
   for (OpId target : p.targets) {
     if (body.kind(target) != Op::dot_general) continue;
     const std::size_t side = domain_side(body, p, target);
     const auto a = body.attrs<Op::dot_general>(target);
     for (std::int64_t axis : side == 0 ? a.lhs_batch : a.rhs_batch)
-      for (const auto& [var, c] : (*p.place[body.operand(target, side).index]->dims)[static_cast<std::size_t>(axis)].terms)
+      for (const auto& [var, c] :
+           (*p.place[body.operand(target, side).index]->dims)[static_cast<std::size_t>(axis)].terms)
         can_be_fixed[var.index] = false;
   }
   std::optional<std::size_t> fixed;
@@ -457,24 +475,29 @@ std::optional<Exponentials> exponentials_in(const Function& body, const Attentio
     case Op::exp:
       if (is_exponential(body, plan, v)) return Exponentials{v, {}};
       return std::nullopt;
-    case Op::neg: return exponentials_in(body, plan, body.operand(op, 0), false);
+    case Op::neg:
+      return exponentials_in(body, plan, body.operand(op, 0), false);
     case Op::stop_gradient:
     case Op::reshape:
-    case Op::transpose: return exponentials_in(body, plan, body.operand(op, 0), last);
+    case Op::transpose:
+      return exponentials_in(body, plan, body.operand(op, 0), last);
     case Op::convert:
-      // Before they are divided by their sum they may be smaller than f16 holds: only a product does without the rounding.
+      // Before they are divided by their sum they may be smaller than f16 holds: only a product does without the
+      // rounding.
       if (!is_float(body.type(v).dtype) || (body.type(v).dtype == DType::f16 && !last)) return std::nullopt;
       return exponentials_in(body, plan, body.operand(op, 0), false);
     case Op::mul:
       if (auto found = with(body.operand(op, 0), body.operand(op, 1), Op::mul)) return found;
       return with(body.operand(op, 1), body.operand(op, 0), Op::mul);
-    case Op::div: return with(body.operand(op, 0), body.operand(op, 1), Op::div);
+    case Op::div:
+      return with(body.operand(op, 0), body.operand(op, 1), Op::div);
     case Op::select:
       if (plan.reduced[body.operand(op, 0).index]) return std::nullopt;
       if (is_zero(body, body.operand(op, 2))) return exponentials_in(body, plan, body.operand(op, 1), false);
       if (is_zero(body, body.operand(op, 1))) return exponentials_in(body, plan, body.operand(op, 2), false);
       return std::nullopt;
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 

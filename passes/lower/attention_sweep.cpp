@@ -10,9 +10,8 @@ namespace burin::passes::lower {
 void AttentionEmitter::begin_sums() {
   for (const auto& [op, buffer] : row_sums_) {
     const double start = op == plan_.maximum ? -std::numeric_limits<double>::infinity() : 0;
-    b_.loop("f", 0, {Affine(tiles_.fixed)}, LoopKind::vector, tiles_.lanes, [&](VarId f) {
-      b_.store(buffer, {Affine(f)}, b_.constant(DType::f32, start));
-    });
+    b_.loop("f", 0, {Affine(tiles_.fixed)}, LoopKind::vector, tiles_.lanes,
+            [&](VarId f) { b_.store(buffer, {Affine(f)}, b_.constant(DType::f32, start)); });
   }
   for (const Product& product : products_) {
     const std::int64_t width = b_.kernel().buffers[product.sum.index].shape[1];
@@ -26,19 +25,21 @@ void AttentionEmitter::begin_sums() {
 
 // Scores come from their tiles, each read once per position.
 void AttentionEmitter::read_scores(const Affine& m, const Affine& f) {
-  emitter_->set_hook([this, m, f, known = std::map<ValueId, ScalarId>()](ValueId v, const Index&) mutable -> std::optional<ScalarId> {
-    for (std::size_t i = 0; i < plan_.scores.size(); ++i) {
-      if (body_.result(plan_.scores[i]) != v) continue;
-      const auto [score, added] = known.try_emplace(v);
-      if (added) score->second = b_.load(score_tiles_[i], {m, f});
-      return score->second;
-    }
-    return std::nullopt;
-  });
+  emitter_->set_hook(
+      [this, m, f, known = std::map<ValueId, ScalarId>()](ValueId v, const Index&) mutable -> std::optional<ScalarId> {
+        for (std::size_t i = 0; i < plan_.scores.size(); ++i) {
+          if (body_.result(plan_.scores[i]) != v) continue;
+          const auto [score, added] = known.try_emplace(v);
+          if (added) score->second = b_.load(score_tiles_[i], {m, f});
+          return score->second;
+        }
+        return std::nullopt;
+      });
 }
 
 // A walk along the tile: what products sum is stored, what sums sum is added up, tile by tile.
-void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile, const std::function<PartOf(const Affine& m)>& part_at) {
+void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile,
+                                 const std::function<PartOf(const Affine& m)>& part_at) {
   std::vector<std::pair<OpId, AccId>> running;
   for (OpId op : plan_.sums) running.emplace_back(op, b_.acc(Reduce::sum, DType::f32, 1));
   // By part: the values of up to two positions.
@@ -84,7 +85,8 @@ void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile, const std:
 
 void AttentionEmitter::sweep(const Affine& tile) {
   over_fixed(LoopKind::vector, [&](const Affine& f) {
-    sum_parts(f, tile, [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
+    sum_parts(f, tile,
+              [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
   });
   for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
 }
@@ -96,15 +98,19 @@ ScalarId AttentionEmitter::finite_or_zero(ScalarId maximum) {
   return b_.let(Op::select, {none, b_.constant(DType::f32, 0), maximum}, DType::f32);
 }
 
-// v without what is known per row, made of `power` for the exponential. `done`: what this walk has emitted at this position.
-ScalarId AttentionEmitter::part_of(ValueId v, std::map<ValueId, ScalarId>& done, const std::function<ScalarId()>& power) {
+// v without what is known per row, made of `power` for the exponential. `done`: what this walk has emitted at this
+// position.
+ScalarId AttentionEmitter::part_of(ValueId v, std::map<ValueId, ScalarId>& done,
+                                   const std::function<ScalarId()>& power) {
   if (const auto known = done.find(v); known != done.end()) return known->second;
   const OpId op = body_.def(v);
   const Op kind = body_.kind(op);
   const DType dtype = body_.type(v).dtype;
   const auto part = [&](std::size_t operand) { return part_of(body_.operand(op, operand), done, power); };
   const auto given = [&](std::size_t operand) { return emitter_->emit(body_.operand(op, operand), placed(v)); };
-  const auto is_part = [&](std::size_t operand) { return exponentials(body_, plan_, body_.operand(op, operand)).has_value(); };
+  const auto is_part = [&](std::size_t operand) {
+    return exponentials(body_, plan_, body_.operand(op, operand)).has_value();
+  };
   ScalarId result;
   if (kind == Op::exp) {
     result = power();
@@ -145,10 +151,13 @@ void AttentionEmitter::sweep_rescaling(const Affine& tile) {
     b_.store(rescale_, {f}, b_.let(Op::exp, {b_.let(Op::sub, {before, below}, DType::f32)}, DType::f32));
     sum_parts(f, tile, [&](const Affine& m) -> PartOf {
       const auto power = [this, m, f, below, known = std::make_shared<ScalarId>()] {
-        if (!known->valid()) *known = b_.let(Op::exp, {b_.let(Op::sub, {b_.load(logits_, {m, f}), below}, DType::f32)}, DType::f32);
+        if (!known->valid())
+          *known = b_.let(Op::exp, {b_.let(Op::sub, {b_.load(logits_, {m, f}), below}, DType::f32)}, DType::f32);
         return *known;
       };
-      return [this, power, done = std::make_shared<std::map<ValueId, ScalarId>>()](ValueId v) { return part_of(v, *done, power); };
+      return [this, power, done = std::make_shared<std::map<ValueId, ScalarId>>()](ValueId v) {
+        return part_of(v, *done, power);
+      };
     });
   });
   for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
@@ -167,7 +176,8 @@ std::vector<std::pair<Op, ScalarId>> AttentionEmitter::factors_of(ValueId summed
   const ScalarId below = finite_or_zero(b_.load(row_sums_.at(plan_.maximum), {f}));
   const ScalarId distance = b_.let(Op::sub, {below, emitter_->emit(shift, placed(shift))}, DType::f32);
   std::vector<std::pair<Op, ScalarId>> factors = {{Op::mul, b_.let(Op::exp, {distance}, DType::f32)}};
-  for (const RowFactor& factor : found->factors) factors.emplace_back(factor.op, emitter_->emit(factor.value, placed(factor.value)));
+  for (const RowFactor& factor : found->factors)
+    factors.emplace_back(factor.op, emitter_->emit(factor.value, placed(factor.value)));
   emitter_->set_hook(nullptr);
   return factors;
 }
@@ -179,7 +189,8 @@ void AttentionEmitter::finish_sums() {
     for (OpId op : plan_.sums)
       over_fixed(LoopKind::vector, [&](const Affine& f) {
         ScalarId sum = b_.load(row_sums_.at(op), {f});
-        for (const auto& [how, factor] : factors_of(summed_value(body_, plan_, op), f)) sum = b_.let(how, {sum, factor}, DType::f32);
+        for (const auto& [how, factor] : factors_of(summed_value(body_, plan_, op), f))
+          sum = b_.let(how, {sum, factor}, DType::f32);
         b_.store(row_sums_.at(op), {f}, sum);
       });
   for (std::size_t i = 0; i < body_.results().size(); ++i) {
