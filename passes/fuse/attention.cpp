@@ -235,11 +235,7 @@ class Rebuilder {
     if (!g) {
       for (ValueId operand : f_.operands(op)) operands.push_back(map_[operand.index]);
       const ValueId out = b_.append_copy(f_, op, operands);
-      for (std::size_t r = 0; r < f_.num_results(op); ++r) {
-        map_[f_.result(op, r).index] = ValueId{out.index + r};
-        if (const auto given = f_.value_name(f_.result(op, r)); !given.empty())
-          b_.set_value_name(ValueId{out.index + r}, given);
-      }
+      for (std::size_t r = 0; r < f_.num_results(op); ++r) map_[f_.result(op, r).index] = ValueId{out.index + r};
       return;
     }
     AttentionGroup& group = groups_[*g];

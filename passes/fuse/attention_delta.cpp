@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/rewriter.h"
+
 namespace burin::passes::fusion {
 namespace {
 
@@ -195,24 +197,16 @@ std::optional<RowProduct> find_row_product(const Function& f, const ScoreFamily&
 }
 
 Function replace_row_sums(const Function& f, const std::vector<RowProduct>& products) {
-  Builder b(f.name());
-  std::vector<ValueId> map(f.num_values()), operands;
-  for (ValueId arg : f.args()) map[arg.index] = b.add_arg(f.type(arg), f.value_name(arg));
+  Rewriter rewriter(f);
+  Builder& b = rewriter.b;
   f.for_each_op([&](OpId op) {
     b.set_location(f.location(op));
     const auto found = std::ranges::find(products, op, &RowProduct::target);
     if (found == products.end()) {
-      operands.clear();
-      for (ValueId operand : f.operands(op)) operands.push_back(map[operand.index]);
-      const ValueId first = b.append_copy(f, op, operands);
-      for (std::size_t r = 0; r < f.num_results(op); ++r) {
-        map[f.result(op, r).index] = ValueId{first.index + r};
-        if (const auto given = f.value_name(f.result(op, r)); !given.empty())
-          b.set_value_name(ValueId{first.index + r}, given);
-      }
+      rewriter.copy(op);
       return;
     }
-    ValueId result = map[found->result.index];
+    ValueId result = rewriter[found->result];
     for (std::size_t i = found->moves.size(); i-- > 0;) {
       const OpId move = found->moves[i];
       const Type& before = f.type(f.operand(move, 0));
@@ -229,19 +223,17 @@ Function replace_row_sums(const Function& f, const std::vector<RowProduct>& prod
       }
     }
     const ValueId both =
-        b.mul(arranged(b, map[found->gradient.index], found->gradient_order), arranged(b, result, found->result_order));
+        b.mul(arranged(b, rewriter[found->gradient], found->gradient_order), arranged(b, result, found->result_order));
     ValueId sum = b.reduce(Op::reduce_sum, both, {static_cast<std::int64_t>(b.type(both).rank()) - 1});
     const Shape rows = b.type(sum).shape;
     for (const RowProduct::Factor& factor : found->factors) {
-      const ValueId row = b.reshape(map[factor.row.index], rows);
+      const ValueId row = b.reshape(rewriter[factor.row], rows);
       sum = factor.op == Op::div ? b.div(sum, row) : b.mul(sum, row);
     }
     if (found->negative) sum = b.neg(sum);
-    map[f.result(op).index] = b.reshape(sum, f.type(f.result(op)).shape);
+    rewriter.replace(f.result(op), b.reshape(sum, f.type(f.result(op)).shape));
   });
-  std::vector<ValueId> results;
-  for (ValueId result : f.results()) results.push_back(map[result.index]);
-  return b.finish(std::move(results));
+  return rewriter.finish();
 }
 
 }  // namespace burin::passes::fusion

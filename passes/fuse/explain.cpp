@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/counted.h"
-#include "ir/builder.h"
+#include "ir/rewriter.h"
 #include "passes/fuse/attention.h"
 #include "passes/fuse/fuse.h"
 #include "passes/passes.h"
@@ -76,24 +76,17 @@ std::string why_alone(const Function& f, OpId op, const std::vector<std::vector<
 
 // The ops as they were before they were given to kernels.
 Function without_kernels(const Function& fused) {
-  Builder b(fused.name());
-  std::vector<ValueId> map(fused.num_values()), operands;
-  for (ValueId arg : fused.args()) map[arg.index] = b.add_arg(fused.type(arg), fused.value_name(arg));
+  Rewriter rewriter(fused);
   fused.for_each_op([&](OpId op) {
-    operands.clear();
-    for (ValueId operand : fused.operands(op)) operands.push_back(map[operand.index]);
-    if (fused.kind(op) == Op::fusion) {
-      const Body held = fused.attrs<Op::fusion>(op).body;
-      const std::vector<ValueId> results = b.inline_body(*held, operands);
-      for (std::size_t r = 0; r < results.size(); ++r) map[fused.result(op, r).index] = results[r];
+    if (fused.kind(op) != Op::fusion) {
+      rewriter.copy(op);
       return;
     }
-    const ValueId first = b.append_copy(fused, op, operands);
-    for (std::size_t r = 0; r < fused.num_results(op); ++r) map[fused.result(op, r).index] = ValueId{first.index + r};
+    const Body held = fused.attrs<Op::fusion>(op).body;
+    const std::vector<ValueId> results = rewriter.b.inline_body(*held, rewriter.operands(op));
+    for (std::size_t r = 0; r < results.size(); ++r) rewriter.replace(fused.result(op, r), results[r]);
   });
-  std::vector<ValueId> results;
-  for (ValueId result : fused.results()) results.push_back(map[result.index]);
-  return eliminate_common(b.finish(std::move(results)));
+  return eliminate_common(rewriter.finish());
 }
 
 }  // namespace
