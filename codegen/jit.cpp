@@ -26,9 +26,11 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/file_cache.h"
 #include "base/hash.h"
 #include "codegen/codegen.h"
 #include "codegen/emitter.h"
+#include "codegen/stored_objects.h"
 #include "ir/kernel/printer.h"
 
 namespace burin::codegen {
@@ -176,7 +178,9 @@ std::vector<BurinKernel> link(const std::string& object, const std::vector<std::
 class LinkedModule final : public Module {
  public:
   std::span<const BurinKernel> entries() const override { return entries_; }
+  bool is_recalled() const override { return recalled_; }
 
+  bool recalled_ = true;
   std::vector<BurinKernel> entries_;
   std::vector<std::shared_ptr<const Memory>> memories_;
 };
@@ -254,46 +258,66 @@ std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> k
   return result;
 }
 
+/// Runs f(0) to f(n - 1), each on a thread of its own.
+template <class F>
+void at_once(std::size_t n, const F& f) {
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < n; ++i) threads.emplace_back(f, i);
+  if (n > 0) f(0);
+  for (std::thread& thread : threads) thread.join();
+}
+
+std::vector<CompiledObject> compile_objects(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads) {
+  const auto parts = split(kernels, static_cast<std::size_t>(std::max(num_threads, 1)));
+  std::vector<CompiledObject> objects(parts.size());
+  at_once(parts.size(), [&](std::size_t p) {
+    std::vector<const ir::Kernel*> own;
+    for (std::size_t i : parts[p]) own.push_back(kernels[i]);
+    objects[p].kernels = parts[p];
+    objects[p].bytes = compile_to_object(own, target, &objects[p].symbols);
+  });
+  return objects;
+}
+
 }  // namespace
 
-std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads) {
+std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads, FileCache* files) {
   auto module = std::make_shared<LinkedModule>();
   module->entries_.resize(kernels.size());
-  std::vector<Hash128> keys;
   std::vector<const ir::Kernel*> missing;
-  std::vector<std::size_t> places;  // of the missing ones in `kernels`
+  std::vector<Hash128> keys;        // of the missing ones
+  std::vector<std::size_t> places;  // theirs in `kernels`
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    keys.push_back(code_key(*kernels[i], target));
-    if (const std::optional<LiveCode::Code> code = live_code().find(keys[i])) {
+    const Hash128 key = code_key(*kernels[i], target);
+    if (const std::optional<LiveCode::Code> code = live_code().find(key)) {
       module->entries_[i] = code->entry;
       module->memories_.push_back(code->memory);
     } else {
       missing.push_back(kernels[i]);
+      keys.push_back(key);
       places.push_back(i);
     }
   }
   if (missing.empty()) return module;
-  const auto parts = split(missing, static_cast<std::size_t>(std::max(num_threads, 1)));
-  const std::size_t first_new = module->memories_.size();
-  module->memories_.resize(first_new + parts.size());
-  auto compile_part = [&](std::size_t p) {
-    std::vector<const ir::Kernel*> own;
-    for (std::size_t i : parts[p]) own.push_back(missing[i]);
-    std::vector<std::string> symbols;
-    const std::string object = compile_to_object(own, target, &symbols);
+
+  std::optional<std::vector<CompiledObject>> objects;
+  const Hash128 key = objects_key(keys);
+  if (const auto stored = files != nullptr ? files->read(key) : std::nullopt) objects = unpack(*stored, missing.size());
+  if (!objects) {
+    objects = compile_objects(missing, target, num_threads);
+    module->recalled_ = false;
+    if (files != nullptr) files->write(key, pack(*objects));
+  }
+  for (const CompiledObject& object : *objects) {
     const auto memory = std::make_shared<Memory>();
-    const std::vector<BurinKernel> entries = link(object, symbols, *memory);
-    module->memories_[first_new + p] = memory;
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      const std::size_t place = places[parts[p][i]];
-      module->entries_[place] = entries[i];
-      live_code().add(keys[place], memory, entries[i]);
+    const std::vector<BurinKernel> entries = link(object.bytes, object.symbols, *memory);
+    module->memories_.push_back(memory);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const std::size_t missed = object.kernels[i];
+      module->entries_[places[missed]] = entries[i];
+      live_code().add(keys[missed], memory, entries[i]);
     }
-  };
-  std::vector<std::thread> threads;
-  for (std::size_t p = 1; p < parts.size(); ++p) threads.emplace_back(compile_part, p);
-  compile_part(0);
-  for (std::thread& thread : threads) thread.join();
+  }
   return module;
 }
 

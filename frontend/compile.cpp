@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/counted.h"
 #include "base/message_ids.h"
+#include "frontend/code_files.h"
 #include "frontend/dump.h"
 #include "frontend/profile.h"
 #include "frontend/trace_stack.h"
@@ -158,7 +159,7 @@ class Machine final : public CompiledFunction {
     target_ = ir::host_target(options_.max_isa);
     program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
     const auto start = std::chrono::steady_clock::now();
-    executable_ = make_executable(*program_, target_, options_.num_threads);
+    executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_);
     if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     aliases_ = program_->aliases;
     in_place_ = outputs_written_after_checks(*program_);
@@ -257,9 +258,11 @@ std::string CompiledFunction::llvm() const { return program_llvm(program(), targ
 std::string CompiledFunction::assembly() const { return program_assembly(program(), target_); }
 
 #if BURIN_WITH_LLVM
-std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads) {
-  return std::make_unique<runtime::Executable>(
-      step_table(program, codegen::compile(kernels_of(program), target, num_threads)));
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
+                                                     FileCache* files, bool* recalled) {
+  std::shared_ptr<codegen::Module> module = codegen::compile(kernels_of(program), target, num_threads, files);
+  if (recalled != nullptr) *recalled = module->is_recalled();
+  return std::make_unique<runtime::Executable>(step_table(program, std::move(module)));
 }
 std::string program_llvm(const ir::Program& program, const ir::Target& target) {
   return codegen::emit_llvm(kernels_of(program), target);
@@ -268,7 +271,7 @@ std::string program_assembly(const ir::Program& program, const ir::Target& targe
   return codegen::emit_assembly(kernels_of(program), target);
 }
 #else
-std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int) { no_machine(); }
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int, FileCache*, bool*) { no_machine(); }
 std::string program_llvm(const ir::Program&, const ir::Target&) { no_machine(); }
 std::string program_assembly(const ir::Program&, const ir::Target&) { no_machine(); }
 #endif
@@ -326,8 +329,8 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
     if (environment_flag("BURIN_LOG_COMPILES")) {
       const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
       const std::size_t kernels = chosen_backend() == Backend::evaluator ? 0 : compiled->program().kernels.size();
-      log_line(fmt::format("burin: compiled {}: {}, {}, {:.1f} ms", options.label, counted(num_ops, "op"), counted(kernels, "kernel"),
-                           took.count()));
+      log_line(fmt::format("burin: compiled {}: {}, {}, {:.1f} ms{}", options.label, counted(num_ops, "op"), counted(kernels, "kernel"),
+                           took.count(), compiled->is_recalled() ? ", machine code at hand" : ""));
     }
     return compiled;
   });

@@ -12,6 +12,9 @@
 #include "ir/kernel/program.h"
 #include "ir/target.h"
 
+namespace burin {
+class FileCache;
+}
 namespace burin::runtime {
 class Executable;
 struct RunOptions;
@@ -20,8 +23,9 @@ struct RunOptions;
 namespace burin::detail {
 
 /// Machine code for `target`, which this machine must have, and the table of the program's steps. `num_threads` modules are
-/// compiled at a time. An error in a build without LLVM.
-std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads);
+/// compiled at a time, unless `files` has their code; *recalled tells. An error in a build without LLVM.
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
+                                                     FileCache* files = nullptr, bool* recalled = nullptr);
 /// One run over literals. The memory of a donated input is taken from a copy.
 std::vector<ir::Literal> run_literals(const ir::Program& program, const runtime::Executable& executable,
                                       std::span<const ir::Literal> inputs, const runtime::RunOptions& options);
@@ -63,6 +67,8 @@ class CompiledFunction {
   const ir::Program& program() const;
   bool has_program() const { return program_ != nullptr; }
   const ir::Target& target() const { return target_; }
+  /// Whether its machine code was there already, in the process or in files of an earlier one.
+  bool is_recalled() const { return recalled_; }
   const CompileOptions& options() const { return options_; }
   /// Output i may be written over input aliases()[i]; -1: none.
   const std::vector<std::int32_t>& aliases() const { return aliases_; }
@@ -89,6 +95,7 @@ class CompiledFunction {
   ir::Function traced_;
   CompileOptions options_;
   ir::Target target_;
+  bool recalled_ = false;
   std::shared_ptr<const ir::Program> program_;
   std::vector<std::int32_t> aliases_;
   std::vector<bool> in_place_;

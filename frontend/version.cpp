@@ -4,6 +4,7 @@
 #include <iostream>
 #include <mutex>
 
+#include "frontend/code_files.h"
 #include "frontend/compile.h"
 #include "runtime/buffer.h"
 #include "runtime/thread_pool.h"
@@ -22,6 +23,7 @@ void set_runtime(const Runtime& options) {
   runtime::set_default_num_threads(options.num_threads);
   runtime::set_parallel_for(options.parallel_for);
   runtime::set_allocator({options.allocate, options.release});
+  detail::set_code_directory(options.cache_directory);
   const std::lock_guard lock(log_mutex);
   log_sink = options.log;
 }

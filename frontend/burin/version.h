@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,10 @@ struct Runtime {
   std::function<void(void* data, std::size_t bytes)> release = {};
   /// Takes the lines that BURIN_LOG_COMPILES and its like ask for; standard error unless given.
   std::function<void(std::string_view line)> log = {};
+  /// The folder in which machine code outlives the process, an absolute path; "": none. Not given: BURIN_CACHE_DIR, else `burin` in the
+  /// user's cache directory. It is made with mode 0700 if it is not there; one that is a symbolic link, another user's or open
+  /// to others is not used, of which the log gets a line.
+  std::optional<std::string> cache_directory = {};
 };
 /// Applies to everything made from here on. Throws for a number of threads below 0 or above 512.
 void set_runtime(const Runtime& options);

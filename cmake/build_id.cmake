@@ -1,0 +1,15 @@
+# cmake -DOUTPUT=x.cpp -DCOMPILER=text -P build_id.cmake file...: a constant that differs whenever code made of a kernel may. Equal
+# sources compiled alike give the same one, whatever program they are linked into.
+set(hashes "${COMPILER}")
+math(EXPR last "${CMAKE_ARGC} - 1")
+set(after_script FALSE)
+foreach(i RANGE ${last})
+  if(after_script)
+    file(SHA256 "${CMAKE_ARGV${i}}" hash)
+    string(APPEND hashes " ${hash}")
+  elseif("${CMAKE_ARGV${i}}" MATCHES "build_id\\.cmake$")
+    set(after_script TRUE)
+  endif()
+endforeach()
+string(SHA256 id "${hashes}")
+file(WRITE "${OUTPUT}" "namespace burin::codegen {\nextern const char* const build_id;\nconst char* const build_id = \"${id}\";\n}  // namespace burin::codegen\n")
