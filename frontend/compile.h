@@ -70,6 +70,7 @@ class CompiledFunction {
   /// Whether its machine code was there already, in the process or in files of an earlier one.
   bool is_recalled() const { return recalled_; }
   const CompileOptions& options() const { return options_; }
+  const std::vector<ir::Type>& result_types() const { return result_types_; }
   /// Output i may be written over input aliases()[i]; -1: none.
   const std::vector<std::int32_t>& aliases() const { return aliases_; }
   /// Whether output i is written over its input if nobody else holds that. Not when a call may still fail then: when an index
@@ -91,9 +92,10 @@ class CompiledFunction {
   virtual CallMemory working_memory() const;
 
   CompiledFunction(ir::Function traced, CompileOptions options)
-      : traced_(std::move(traced)), options_(std::move(options)) {}
+      : traced_(std::move(traced)), options_(std::move(options)), result_types_(traced_.result_types()) {}
   ir::Function traced_;
   CompileOptions options_;
+  std::vector<ir::Type> result_types_;
   ir::Target target_;
   bool recalled_ = false;
   std::shared_ptr<const ir::Program> program_;

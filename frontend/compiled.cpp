@@ -15,22 +15,27 @@
 
 namespace burin {
 namespace detail {
-std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
-                                 const std::vector<bool>& donated, const std::vector<Tensor>& captures,
-                                 const std::source_location& where, const std::source_location& jitted_at) try {
-  std::vector<const void*> inputs;
+void CallLists::clear() {
+  arguments.clear();
+  donated.clear();
+  results.clear();
+  inputs.clear();
+  outputs.clear();
+  taken.clear();
+}
+
+void run_compiled(const CompiledFunction& f, CallLists& lists, const std::vector<Tensor>& captures, const std::source_location& where,
+                  const std::source_location& jitted_at) try {
+  auto& [arguments, donated, results, inputs, outputs, taken] = lists;
   const auto add_input = [&](const Tensor& t) {
     const Node& node = used_node(t, where);
     if (node.kind == Node::Kind::abstract) fail_at(where_text(where), Msg::abstract_value_read, to_string(node.type));
-    inputs.push_back(node.bytes());
+    lists.inputs.push_back(node.bytes());
   };
   for (const Tensor* t : arguments) add_input(*t);
   for (const Tensor& t : captures) add_input(t);
 
-  std::vector<Tensor> results;
-  std::vector<void*> outputs;
-  std::vector<std::size_t> taken;  // arguments whose bytes become a result's
-  const std::vector<ir::Type> types = f.traced().result_types();
+  const std::vector<ir::Type>& types = f.result_types();
   for (std::size_t i = 0; i < types.size(); ++i) {
     const std::int32_t alias = f.aliases()[i];
     std::shared_ptr<runtime::Buffer> buffer;
@@ -59,9 +64,8 @@ std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Te
     Node& node = *Access::node(*arguments[j]);
     node.kind = Node::Kind::donated;
     node.buffer.reset();
-    node.note = place_text(jitted_at);
+    node.made_at = jitted_at;
   }
-  return results;
 } catch (const runtime::OutOfMemory& error) {
   fail_memory(error, where);
 }

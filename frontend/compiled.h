@@ -19,12 +19,23 @@ struct Compiled::State {
 
 namespace detail {
 
-/// Runs over `arguments`, then `captures`. An argument that is donated, held by nobody else (nor passed twice), and whose
-/// place a result takes, is written in place and given up; after an exception all arguments are as they were. `where` is the call, `jitted_at`
-/// what is said of arguments that were given up.
-std::vector<Tensor> run_compiled(const CompiledFunction& f, const std::vector<Tensor*>& arguments,
-                                 const std::vector<bool>& donated, const std::vector<Tensor>& captures,
-                                 const std::source_location& where, const std::source_location& jitted_at);
+/// What a call lists. Used for call after call, the lists' memory is allocated once.
+struct CallLists {
+  std::vector<Tensor*> arguments;  // the leaves that are passed
+  std::vector<bool> donated;       // by argument
+  std::vector<Tensor> results;
+  std::vector<const void*> inputs;
+  std::vector<void*> outputs;
+  std::vector<std::size_t> taken;  // arguments whose bytes become a result's
+  /// Lets go of all, but for the memory.
+  void clear();
+};
+
+/// Runs over `lists.arguments`, then `captures`, and leaves lists.results. An argument that is donated, held by nobody else (nor passed
+/// twice), and whose place a result takes, is written in place and given up; after an exception all arguments are as they
+/// were. `where` is the call, `jitted_at` what is said of arguments that were given up.
+void run_compiled(const CompiledFunction& f, CallLists& lists, const std::vector<Tensor>& captures, const std::source_location& where,
+                  const std::source_location& jitted_at);
 
 /// The memory plan for people: what a call holds (`call`, when it is known), the line of each value, and the scratch of the
 /// kernels.

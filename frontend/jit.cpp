@@ -14,6 +14,7 @@
 #include "frontend/trace_stack.h"
 #include "ir/target.h"
 #include "runtime/limits.h"
+#include "runtime/small_blocks.h"
 
 namespace burin {
 namespace detail {
@@ -118,23 +119,39 @@ bool is_tracing() { return current_trace() != nullptr; }
 
 namespace {
 
+// What a call lists, kept by the thread for the next one.
+struct Lists {
+  std::vector<Tensor*> leaves;                // of the arguments
+  std::vector<std::uint32_t> leaf_arguments;  // by leaf: which argument it belongs to
+  CallLists call;
+};
+
+thread_local std::unique_ptr<Lists> spare_lists;
+
+std::unique_ptr<Lists> take_lists() { return spare_lists != nullptr ? std::move(spare_lists) : std::make_unique<Lists>(); }
+
+void give_back(std::unique_ptr<Lists> lists) {
+  lists->leaves.clear();
+  lists->leaf_arguments.clear();
+  lists->call.clear();
+  spare_lists = std::move(lists);
+}
+
 // Reads arguments: leaves and the first key.
 class KeyVisitor final : public TreeVisitor {
  public:
-  std::vector<Tensor*> leaves;
-  std::vector<std::uint32_t> arguments;  // by leaf
+  explicit KeyVisitor(Lists& l) : lists(l) {}
+  Lists& lists;
   std::uint32_t argument = 0;
   Hasher hasher;
 
   void leaf(Tensor& tensor) override {
-    leaves.push_back(&tensor);
-    arguments.push_back(argument);
+    lists.leaves.push_back(&tensor);
+    lists.leaf_arguments.push_back(argument);
     const Node* node = Access::node(tensor).get();
     if (!node) return hasher.add(0);
-    hasher.add(node->kind == Node::Kind::no_gradient ? 2 : 1);
-    hasher.add(node->type.dtype);
-    hasher.add(node->weak);
-    hasher.add(node->type.rank());
+    const std::size_t kind = node->kind == Node::Kind::no_gradient ? 2 : 1;
+    hasher.add(kind | std::size_t{node->weak} << 8 | static_cast<std::size_t>(node->type.dtype) << 16 | node->type.rank() << 32);
     for (std::int64_t extent : node->type.shape) hasher.add(extent);
   }
   void fixed(const Static& value) override {
@@ -153,14 +170,21 @@ class KeyVisitor final : public TreeVisitor {
 
 struct JitCall::State {
   State(JitCore& c, const void* tag, Purpose p, const std::source_location& at)
-      : core(c), purpose(p), where(at.line() != 0 ? at : c.where) {
+      : core(c), purpose(p), where(at.line() != 0 ? at : c.where), lists(take_lists()), key_visitor(*lists) {
     key_visitor.hasher.add(reinterpret_cast<std::uintptr_t>(tag));
     key_visitor.hasher.add(chosen_backend());
   }
+  ~State() { give_back(std::move(lists)); }
+  static void* operator new(std::size_t bytes) {
+    if (void* block = runtime::allocate_small(bytes)) return block;
+    throw std::bad_alloc();
+  }
+  static void operator delete(void* block, std::size_t bytes) { runtime::release_small(block, bytes); }
 
   JitCore& core;
   Purpose purpose;
   std::source_location where;  // the call where it is known
+  std::unique_ptr<Lists> lists;
   KeyVisitor key_visitor;
   Hash128 key;
   std::shared_ptr<const Entry> entry;
@@ -171,8 +195,6 @@ struct JitCall::State {
   std::vector<ir::ValueId> values;
   std::vector<bool> donated;
   std::shared_ptr<const ir::Function> lowered;
-
-  std::vector<Tensor> outputs;
 
   struct Bind final : PathFlattening {
     State* state = nullptr;
@@ -192,7 +214,7 @@ struct JitCall::State {
     std::size_t next = 0;
     void leaf(Tensor& tensor) override {
       const std::int64_t slot = state->entry->slots[next++];
-      if (slot >= 0) tensor = state->outputs[static_cast<std::size_t>(slot)];
+      if (slot >= 0) tensor = std::move(state->lists->call.results[static_cast<std::size_t>(slot)]);  // one leaf has it
     }
   } assign;
 
@@ -209,7 +231,7 @@ struct JitCall::State {
     return result;
   }
   [[noreturn]] void fail_donated(const Node& node, const std::string& leaf) const {
-    fail_at(where_text(where), Msg::argument_donated, leaf, to_string(node.type), node.note);
+    fail_at(where_text(where), Msg::argument_donated, leaf, to_string(node.type), place_text(node.made_at));
   }
   void take_parts();  // of the argument that was bound last
   void explain() const;
@@ -381,17 +403,17 @@ void JitCall::end_trace(std::shared_ptr<const void> result_like) {
 void JitCall::run() {
   State& s = *state_;
   const Entry& entry = *s.entry;
-  std::vector<Tensor*> arguments;
-  std::vector<bool> donated;
-  for (std::size_t i = 0; i < s.key_visitor.leaves.size(); ++i) {
-    const Node& node = *Access::node(*s.key_visitor.leaves[i]);
+  CallLists& call = s.lists->call;
+  for (std::size_t i = 0; i < s.lists->leaves.size(); ++i) {
+    Tensor* leaf = s.lists->leaves[i];
+    const Node& node = *Access::node(*leaf);
     if (node.kind == Node::Kind::no_gradient) continue;
     if (node.kind == Node::Kind::donated) s.fail_donated(node, entry.labels[i]);
-    arguments.push_back(s.key_visitor.leaves[i]);
-    donated.push_back(s.core.donates(s.key_visitor.arguments[i]));
+    call.arguments.push_back(leaf);
+    call.donated.push_back(s.core.donates(s.lists->leaf_arguments[i]));
   }
-  s.outputs = run_compiled(*entry.compiled, arguments, donated, entry.captures, s.where, s.core.where);
-  for (std::size_t i = 0; i < s.outputs.size(); ++i) Access::node(s.outputs[i])->weak = entry.weak[i];
+  run_compiled(*entry.compiled, call, entry.captures, s.where, s.core.where);
+  for (std::size_t i = 0; i < call.results.size(); ++i) Access::node(call.results[i])->weak = entry.weak[i];
 }
 
 const void* JitCall::result_like() const { return state_->entry->result_like.get(); }

@@ -26,7 +26,7 @@ struct Node {
   Kind kind = Kind::concrete;
   bool weak = false;
   ir::Type type;
-  std::source_location made_at;
+  std::source_location made_at;                // traced: the line; donated: the jit that took it
 
   std::shared_ptr<runtime::Buffer> buffer;     // concrete
   alignas(8) std::byte inline_bytes[8] = {};   // concrete of rank 0 without a buffer; number, in its own dtype
@@ -37,7 +37,7 @@ struct Node {
   std::uint64_t trace = 0;                     // traced
   ir::ValueId value;
 
-  std::string note;                            // leaf path of arguments, donated and gradient-less leaves
+  std::string note;                            // leaf path of arguments and gradient-less leaves
 
   const void* bytes() const { return buffer ? buffer->data() : inline_bytes; }
 };

@@ -10,6 +10,7 @@
 
 #include <burin/tensor.h>
 
+#include "base/place.h"
 #include "frontend/node.h"
 
 namespace burin {
@@ -152,7 +153,7 @@ std::string to_string(const Tensor& tensor) {
   const auto& pointer = detail::Access::node(tensor);
   if (!pointer) return "Tensor without a value";
   const detail::Node& node = *pointer;
-  if (node.kind == detail::Node::Kind::donated) return "donated to the function jitted at " + node.note + ": " + to_string(node.type);
+  if (node.kind == detail::Node::Kind::donated) return "donated to the function jitted at " + place_text(node.made_at) + ": " + to_string(node.type);
   if (node.kind != detail::Node::Kind::number && node.kind != detail::Node::Kind::concrete)
     return (node.note.empty() ? "" : node.note + ": ") + to_string(node.type);
   return Printer(detail::to_literal(tensor, {})).print();

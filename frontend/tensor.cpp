@@ -8,6 +8,7 @@
 #include "base/place.h"
 #include "frontend/node.h"
 #include "frontend/promote.h"
+#include "runtime/small_blocks.h"
 
 namespace burin {
 
@@ -53,14 +54,14 @@ std::string traced_text(const Node& node) {
 const Node& used_node(const Tensor& t, const std::source_location& where) {
   const auto& node = Access::node(t);
   if (!node) fail_at(where_text(where), Msg::tensor_without_value);
-  if (node->kind == Node::Kind::donated) fail_at(where_text(where), Msg::tensor_donated, to_string(node->type), node->note);
+  if (node->kind == Node::Kind::donated) fail_at(where_text(where), Msg::tensor_donated, to_string(node->type), place_text(node->made_at));
   if (node->kind == Node::Kind::no_gradient)
     fail_at(where_text(where), Msg::leaf_without_gradient, node->note, to_string(node->type));
   return *node;
 }
 
 Tensor make_concrete(const ir::Type& type, std::shared_ptr<runtime::Buffer> buffer, bool weak) {
-  auto node = std::make_shared<Node>();
+  auto node = std::allocate_shared<Node>(runtime::SmallBlockAllocator<Node>());
   node->type = type;
   node->buffer = std::move(buffer);
   node->weak = weak;

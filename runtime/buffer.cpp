@@ -3,15 +3,20 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/check.h"
 #include "runtime/errors.h"
 #include "runtime/large_blocks.h"
 #include "runtime/limits.h"
+#include "runtime/small_blocks.h"
 
 namespace burin::runtime {
 namespace {
+
+// Larger ones are worth an allocation of their own: their releases go back to the system.
+constexpr std::int64_t most_inline = 1024;
 
 struct Replacement {
   std::mutex mutex;
@@ -50,20 +55,36 @@ void set_allocator(Allocator allocator) {
 std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
   BURIN_CHECK(bytes >= 0);
   struct Fresh : Buffer {};  // lets make_shared reach the private constructor
+  if (bytes > INT64_MAX - huge_page) throw_out_of_memory(bytes);
+  std::shared_ptr<const Allocator> allocator;
+  if (Replacement& r = replacement(); r.present.load(std::memory_order_acquire)) {
+    std::lock_guard lock(r.mutex);
+    allocator = r.allocator;
+  }
+  if (allocator == nullptr && bytes <= most_inline) {
+    // One block for the buffer, its counts and its bytes.
+    void* behind = nullptr;
+    const SmallBlockAllocator<Fresh> one_block(static_cast<std::size_t>(round_up(bytes, alignment)), &behind);
+    std::shared_ptr<Buffer> buffer;
+    try {
+      buffer = std::allocate_shared<Fresh>(one_block);
+    } catch (const std::bad_alloc&) {
+      throw_out_of_memory(bytes);
+    }
+    buffer->data_ = bytes > 0 ? behind : nullptr;
+    buffer->bytes_ = bytes;
+    return buffer;
+  }
   std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
   if (bytes == 0) return buffer;
-  if (bytes > INT64_MAX - huge_page) throw_out_of_memory(bytes);
-  Replacement& r = replacement();
-  if (r.present.load(std::memory_order_acquire)) {
-    std::lock_guard lock(r.mutex);
-    buffer->allocator_ = r.allocator;
-  }
+  buffer->allocator_ = std::move(allocator);
   void* data = buffer->allocator_ != nullptr ? buffer->allocator_->allocate(static_cast<std::size_t>(bytes))
                                              : allocate_default(bytes);
   if (data == nullptr) throw_out_of_memory(bytes);
   BURIN_CHECK(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, "the allocator gave unaligned memory");
   buffer->data_ = data;
   buffer->bytes_ = bytes;
+  buffer->owns_ = true;
   return buffer;
 }
 
@@ -73,13 +94,12 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shar
   std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
   buffer->data_ = data;
   buffer->bytes_ = bytes;
-  buffer->borrowed_ = true;
   buffer->owner_ = std::move(owner);
   return buffer;
 }
 
 Buffer::~Buffer() {
-  if (borrowed_ || data_ == nullptr) return;
+  if (!owns_) return;
   if (allocator_ != nullptr)
     allocator_->release(data_, static_cast<std::size_t>(bytes_));
   else

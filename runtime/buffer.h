@@ -32,7 +32,7 @@ class Buffer {
   Buffer() = default;
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
-  bool borrowed_ = false;
+  bool owns_ = false;  // whether data_ is to be released by itself
   std::shared_ptr<const void> owner_;
   std::shared_ptr<const Allocator> allocator_;
 };
