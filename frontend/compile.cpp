@@ -15,6 +15,7 @@
 #include "frontend/code_files.h"
 #include "frontend/dump.h"
 #include "frontend/profile.h"
+#include "frontend/timeline.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
 #include "passes/passes.h"
@@ -24,6 +25,7 @@
 #include "runtime/peaks.h"
 #include "runtime/profile.h"
 #include "runtime/thread_pool.h"
+#include "runtime/timeline.h"
 #if BURIN_WITH_LLVM
 #include "codegen/codegen.h"
 #endif
@@ -69,9 +71,12 @@ class Evaluated final : public CompiledFunction {
 [[noreturn]] void no_machine() { fail(Msg::unknown_backend, "machine", "interpreter, evaluator"); }
 #endif
 
-passes::Options pass_options(const CompileOptions& options, Dump* dump) {
+// For a timeline.
+std::string name_of(const ir::Function& f, const CompileOptions& options) { return options.label.empty() ? f.name() : options.label; }
+
+passes::Options pass_options(const ir::Function& f, const CompileOptions& options, Dump* dump) {
   passes::Options result;
-  if (dump) result.observer = dump->observer();
+  result.observer = record_passes(name_of(f, options), dump ? dump->observer() : PassObserver());
   result.excess_precision = options.excess_precision;
   result.donated = options.donated;
   return result;
@@ -81,7 +86,7 @@ class Interpreted final : public CompiledFunction {
  public:
   Interpreted(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(traced_, options_, dump)));
     aliases_.assign(traced_.results().size(), -1);  // interpret() returns its results apart from its inputs
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
@@ -111,6 +116,7 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
     row.scratch_bytes = kernel.scratch_bytes();
     for (const ir::Site& site : step.sites) row.sites.push_back(site.message);
     row.label = step.label;
+    row.kernel = kernel.name;
     for (const ir::BufferRef& ref : step.args)
       table.args.push_back({static_cast<runtime::Storage>(ref.storage), ref.index, ref.offset});
     table.steps.push_back(std::move(row));
@@ -157,9 +163,9 @@ class Machine final : public CompiledFunction {
  public:
   Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(options_, dump)));
+    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(traced_, options_, dump)));
     const auto start = std::chrono::steady_clock::now();
-    executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_);
+    executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_, name_of(traced_, options_));
     if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     aliases_ = program_->aliases;
     in_place_ = outputs_written_after_checks(*program_);
@@ -259,10 +265,13 @@ std::string CompiledFunction::assembly() const { return program_assembly(program
 
 #if BURIN_WITH_LLVM
 std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
-                                                     FileCache* files, bool* recalled) {
+                                                     FileCache* files, bool* recalled, const std::string& name) {
+  const RecordedSpan span("codegen", name);
   std::shared_ptr<codegen::Module> module = codegen::compile(kernels_of(program), target, num_threads, files);
   if (recalled != nullptr) *recalled = module->is_recalled();
-  return std::make_unique<runtime::Executable>(step_table(program, std::move(module)));
+  runtime::StepTable table = step_table(program, std::move(module));
+  table.name = name;
+  return std::make_unique<runtime::Executable>(std::move(table));
 }
 std::string program_llvm(const ir::Program& program, const ir::Target& target) {
   return codegen::emit_llvm(kernels_of(program), target);
@@ -271,7 +280,9 @@ std::string program_assembly(const ir::Program& program, const ir::Target& targe
   return codegen::emit_assembly(kernels_of(program), target);
 }
 #else
-std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int, FileCache*, bool*) { no_machine(); }
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int, FileCache*, bool*, const std::string&) {
+  no_machine();
+}
 std::string program_llvm(const ir::Program&, const ir::Target&) { no_machine(); }
 std::string program_assembly(const ir::Program&, const ir::Target&) { no_machine(); }
 #endif
@@ -321,6 +332,7 @@ std::shared_ptr<const CompiledFunction> compile(ir::Function f, const CompileOpt
   return cache().get_or_make(key, [&] {
     const auto start = std::chrono::steady_clock::now();
     const std::size_t num_ops = f.num_ops();
+    const RecordedSpan span("compile", name_of(f, options));
     const auto dump = Dump::start(f);
     auto compiled = build(std::move(f), options, dump.get());
     if (dump) dump->finish(*compiled);
@@ -347,7 +359,8 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
   const std::vector<ir::Type> types = f.result_types();
   CompileOptions options;
   options.excess_precision = false;  // an option of jit: un-jitted, every op rounds to its dtype
-  options.label = environment_flag("BURIN_LOG_COMPILES") ? fmt::format("un-jitted op ({})", where_text(where)) : "";
+  const bool named = environment_flag("BURIN_LOG_COMPILES") || runtime::recording() != nullptr;
+  options.label = named ? fmt::format("un-jitted op ({})", where_text(where)) : "";
   const auto compiled = compile(std::move(f), options);
   std::vector<Tensor> results;
   std::vector<void*> out;

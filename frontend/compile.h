@@ -23,9 +23,10 @@ struct RunOptions;
 namespace burin::detail {
 
 /// Machine code for `target`, which this machine must have, and the table of the program's steps. `num_threads` modules are
-/// compiled at a time, unless `files` has their code; *recalled tells. An error in a build without LLVM.
+/// compiled at a time, unless `files` has their code; *recalled tells. `name`: for tables. An error in a build without LLVM.
 std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
-                                                     FileCache* files = nullptr, bool* recalled = nullptr);
+                                                     FileCache* files = nullptr, bool* recalled = nullptr,
+                                                     const std::string& name = "program");
 /// One run over literals. The memory of a donated input is taken from a copy.
 std::vector<ir::Literal> run_literals(const ir::Program& program, const runtime::Executable& executable,
                                       std::span<const ir::Literal> inputs, const runtime::RunOptions& options);
@@ -39,7 +40,7 @@ struct CompileOptions {
   std::int64_t memory_budget = -1;
   bool excess_precision = true;
   std::string max_isa;
-  std::string label;  // for BURIN_LOG_COMPILES: "step (main.cpp:12)"
+  std::string label;  // for BURIN_LOG_COMPILES and BURIN_TRACE: "step (main.cpp:12)"
   std::string place;  // of the call, for errors
 };
 

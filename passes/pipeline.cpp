@@ -63,6 +63,7 @@ const std::vector<PassInfo>& lowering_passes() {
 
 class Timer {
  public:
+  std::chrono::steady_clock::time_point start() const { return start_; }
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
  private:
@@ -112,7 +113,7 @@ Function run_function_passes(const Function& f, const Options& options) {
     Function next = pass.run(now, options);
     const double seconds = timer.seconds();
     if (options.verify) check_valid(next, pass.info.name.data());
-    if (options.observer) options.observer({pass.info.name, &next, nullptr, !same_program(now, next), seconds});
+    if (options.observer) options.observer({pass.info.name, &next, nullptr, !same_program(now, next), seconds, timer.start()});
     now = std::move(next);
     if (options.stop_after == pass.info.name) break;
   }
@@ -134,7 +135,7 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
     const double seconds = timer.seconds();
     const bool last = pass.name == "plan_memory" || options.stop_after == pass.name;
     if (options.verify && last) check_valid(program, pass.name.data());
-    if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds});
+    if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds, timer.start()});
     if (options.stop_after == pass.name) break;
   }
   return program;

@@ -1,5 +1,6 @@
 // The compiler's middle: every pass in order, from a traced Function to a Program.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,13 +22,14 @@ struct Options {
   /// The last pass that runs, "" for all: run_function_passes and run_lowering give what it leaves. Error for an unknown name.
   std::string stop_after;
   bool verify = BURIN_ASSERTS;  // after every pass
-  /// Called after each pass with its name, its output as text on demand, whether it changed anything, and its seconds.
+  /// Called after each pass with its name, its output as text on demand, whether it changed anything, its seconds, and when it began.
   struct Event {
     std::string_view pass;
     const ir::Function* function = nullptr;  // null for the passes that make a Program
     const ir::Program* program = nullptr;
     bool changed = false;
     double seconds = 0;
+    std::chrono::steady_clock::time_point start = {};
   };
   std::function<void(const Event&)> observer;
 };

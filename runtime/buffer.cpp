@@ -11,6 +11,7 @@
 #include "runtime/large_blocks.h"
 #include "runtime/limits.h"
 #include "runtime/small_blocks.h"
+#include "runtime/timeline.h"
 
 namespace burin::runtime {
 namespace {
@@ -73,6 +74,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
     }
     buffer->data_ = bytes > 0 ? behind : nullptr;
     buffer->bytes_ = bytes;
+    if (Timeline* timeline = recording(); timeline != nullptr && bytes > 0) buffer->count(*timeline);
     return buffer;
   }
   std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
@@ -85,6 +87,7 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
   buffer->data_ = data;
   buffer->bytes_ = bytes;
   buffer->owns_ = true;
+  if (Timeline* timeline = recording(); timeline != nullptr) buffer->count(*timeline);
   return buffer;
 }
 
@@ -98,7 +101,17 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shar
   return buffer;
 }
 
+void Buffer::count(Timeline& timeline) {
+  timeline.allocated(bytes_);
+  counted_by_ = timeline.serial();
+}
+
+void Buffer::uncount() {
+  if (Timeline* timeline = recording(); timeline != nullptr && timeline->serial() == counted_by_) timeline->released(bytes_);
+}
+
 Buffer::~Buffer() {
+  if (counted_by_ != 0) uncount();
   if (!owns_) return;
   if (allocator_ != nullptr)
     allocator_->release(data_, static_cast<std::size_t>(bytes_));

@@ -7,6 +7,8 @@
 
 namespace burin::runtime {
 
+class Timeline;
+
 struct Allocator {
   std::function<void*(std::size_t bytes)> allocate;  // 64-byte aligned; null on failure
   std::function<void(void* data, std::size_t bytes)> release;
@@ -30,9 +32,14 @@ class Buffer {
 
  private:
   Buffer() = default;
+  /// For a recording.
+  void count(Timeline& timeline);
+  void uncount();
+
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
-  bool owns_ = false;  // whether data_ is to be released by itself
+  bool owns_ = false;             // whether data_ is to be released by itself
+  std::uint32_t counted_by_ = 0;  // the timeline's number
   std::shared_ptr<const void> owner_;
   std::shared_ptr<const Allocator> allocator_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/executable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "runtime/profile.h"
 #include "runtime/status.h"
 #include "runtime/thread_pool.h"
+#include "runtime/timeline.h"
 
 namespace burin::runtime {
 namespace {
@@ -51,6 +53,15 @@ struct Resolved {
   std::uint32_t arg;
   std::uint32_t index;
   std::int64_t offset;
+};
+
+// Of a call that is recorded.
+struct Recorder {
+  Timeline* timeline = nullptr;
+  std::uint32_t program = 0, call = 0;
+  void tasks(std::uint32_t step, std::int64_t count, Clock::time_point start) const {
+    timeline->tasks(program + 1 + step, call, count, start, Clock::now());
+  }
 };
 
 std::int64_t elapsed_ns(Clock::time_point since) {
@@ -106,6 +117,7 @@ struct Executable::Impl {
     int threads = 0;
     std::vector<void*> args;  // those into inputs and outputs are written by each call
     StatusSlot status;
+    Recorder recorder;
   };
 
   // A phase as its threads see it.
@@ -203,15 +215,19 @@ struct Executable::Impl {
     if (kept.size() < max_kept) kept.push_back(std::move(workspace));
   }
 
+  template <bool recorded>
   void run_row(std::uint32_t index, Workspace& workspace, std::int64_t begin, std::int64_t end, int worker) const {
     const Row& row = rows[index];
+    const Clock::time_point start = recorded ? Clock::now() : Clock::time_point();
     BurinStatus status{&workspace.status, index};
     std::byte* scratch = static_cast<std::byte*>(workspace.memory->data());
     if (scratch != nullptr) scratch += round_up(table.arena_bytes, alignment) + worker * scratch_stride;
     row.entry(workspace.args.data() + row.first_arg, begin, end, scratch, &status);
+    if constexpr (recorded) workspace.recorder.tasks(index, end - begin, start);
   }
 
   // A RangeFn over the units of Job::first..last.
+  template <bool recorded>
   static void run_units(void* context, int worker, std::int64_t begin, std::int64_t end) {
     FloatEnvironment environment;
     const Job& job = *static_cast<const Job*>(context);
@@ -222,31 +238,34 @@ struct Executable::Impl {
     for (std::int64_t unit = begin + origin; unit < end + origin; ++row) {
       const std::int64_t stop = std::min(end + origin, row->first_unit + row->units);
       if (stop > unit)
-        job.impl->run_row(static_cast<std::uint32_t>(row - rows.begin()), *job.workspace,
-                          row->first_task(unit - row->first_unit), row->first_task(stop - row->first_unit), worker);
+        job.impl->run_row<recorded>(static_cast<std::uint32_t>(row - rows.begin()), *job.workspace,
+                                    row->first_task(unit - row->first_unit), row->first_task(stop - row->first_unit), worker);
       unit = std::max(unit, stop);
     }
   }
 
+  template <bool recorded>
   void run_shared(PoolSession& session, std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
     Job job{this, &workspace, first, last};
     const std::int64_t units = rows[last - 1].first_unit + rows[last - 1].units - rows[first].first_unit;
-    session.run(units, run_units, &job);
+    session.run(units, run_units<recorded>, &job);
   }
 
+  template <bool recorded>
   void run_alone(std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
     for (std::uint32_t i = first; i < last; ++i)
-      if (rows[i].tasks > 0) run_row(i, workspace, 0, rows[i].tasks, 0);
+      if (rows[i].tasks > 0) run_row<recorded>(i, workspace, 0, rows[i].tasks, 0);
   }
 
+  template <bool recorded>
   void run_profiled(PoolSession& session, const Phase& phase, bool shared, Workspace& workspace,
                     Profile& profile) const {
     for (std::uint32_t i = phase.first; i < phase.last; ++i) {
       const Clock::time_point start = Clock::now();
       if (shared)
-        run_shared(session, i, i + 1, workspace);
+        run_shared<recorded>(session, i, i + 1, workspace);
       else
-        run_alone(i, i + 1, workspace);
+        run_alone<recorded>(i, i + 1, workspace);
       StepTime& time = profile.steps[i];
       time.ns += elapsed_ns(start);
       time.threads = shared ? static_cast<int>(std::clamp<std::int64_t>(rows[i].units, 1, session.num_threads())) : 1;
@@ -268,6 +287,7 @@ struct Executable::Impl {
                        [&](const Phase& phase) { return phase.units > 1 && phase.cost_ns >= threshold; });
   }
 
+  template <bool recorded>
   void run_phases(int threads, const RunOptions& options, Workspace& workspace) const {
     const double threshold = options.threading_threshold_ns;
     PoolSession session(worth_waking(threshold) ? threads : 1);
@@ -276,16 +296,36 @@ struct Executable::Impl {
       const bool shared =
           session.threaded() && phase.units > 1 && phase.cost_ns >= (threshold < 0 ? phase_threshold_ns : threshold);
       if (options.profile != nullptr)
-        run_profiled(session, phase, shared, workspace, *options.profile);
+        run_profiled<recorded>(session, phase, shared, workspace, *options.profile);
       else if (shared)
-        run_shared(session, phase.first, phase.last, workspace);
+        run_shared<recorded>(session, phase.first, phase.last, workspace);
       else
-        run_alone(phase.first, phase.last, workspace);
+        run_alone<recorded>(phase.first, phase.last, workspace);
       if (workspace.status.any()) return;
     }
   }
 
+  /// Its number in the timeline, which learns its texts at the first call.
+  std::uint32_t program_in(Timeline& timeline) {
+    const std::uint64_t known = known_as.load(std::memory_order_relaxed);
+    if (known >> 32 == timeline.serial()) return static_cast<std::uint32_t>(known);
+    std::vector<Timeline::StepText> texts;
+    for (const Step& step : table.steps) texts.push_back({step.label, step.kernel});
+    const std::uint32_t program = timeline.add_program(table.name, texts);
+    known_as.store(std::uint64_t{timeline.serial()} << 32 | program, std::memory_order_relaxed);
+    return program;
+  }
+
+  void run(int threads, const RunOptions& options, Workspace& workspace, Timeline* timeline) {
+    if (timeline == nullptr) return run_phases<false>(threads, options, workspace);
+    workspace.recorder = {timeline, program_in(*timeline), timeline->next_call()};
+    const Clock::time_point start = Clock::now();
+    run_phases<true>(threads, options, workspace);
+    timeline->run(workspace.recorder.program, workspace.recorder.call, start, Clock::now());
+  }
+
   StepTable table;
+  std::atomic<std::uint64_t> known_as{0};  // serial of a timeline : 32, number in it : 32
   std::vector<Row> rows;
   std::vector<Phase> phases;
   std::vector<Resolved> input_args, output_args;
@@ -322,11 +362,11 @@ void Executable::run(std::span<const void* const> inputs, std::span<void* const>
   if (Profile* profile = options.profile; profile != nullptr) {
     impl.start_profile(*profile);
     const Clock::time_point start = Clock::now();
-    impl.run_phases(threads, options, workspace);
+    impl.run(threads, options, workspace, recording());
     profile->total_ns += elapsed_ns(start);
     ++profile->runs;
   } else {
-    impl.run_phases(threads, options, workspace);
+    impl.run(threads, options, workspace, recording());
   }
   if (!workspace.status.any()) return;
   const IndexReport& report = workspace.status.first();

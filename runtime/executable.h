@@ -30,10 +30,11 @@ struct Step {
   double cost_ns = 0;              // all tasks on one core: decides whether waking threads pays
   std::int64_t scratch_bytes = 0;  // per running task
   std::vector<std::string> sites;  // messages of indices out of range, {index} and {extent} filled in when thrown
-  std::string label;
+  std::string label, kernel;  // for tables: what it computes, and the name of its code
 };
 
 struct StepTable {
+  std::string name;  // of the whole, for tables
   std::vector<Step> steps;
   std::vector<BufferRef> args;
   std::vector<std::int64_t> input_bytes, output_bytes;

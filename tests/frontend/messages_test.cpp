@@ -416,6 +416,12 @@ TEST(Messages, OfTheEnvironment) {
   setenv("BURIN_DUMP", "/dev/null/folder", 1);
   EXPECT_EQ(error_text([] { (void)(v * 3 + v * v * v).sum(); }).find("BURIN_DUMP: /dev/null/folder/"), 0u);
   unsetenv("BURIN_DUMP");
+  setenv("BURIN_TRACE", "/dev/null/trace.json", 1);
+  for (int i = 0; i < 2; ++i)  // until it can be written
+    EXPECT_EQ(error_text([] { (void)(v * 3 - v * v * v).sum(); }),
+              "BURIN_TRACE: cannot write /dev/null/trace.json: Not a directory");
+  unsetenv("BURIN_TRACE");
+  EXPECT_EQ((v * 3 - v * v * v).sum().dtype(), v.dtype());
   setenv("BURIN_BACKEND", before.c_str(), 1);
 }
 

@@ -1,6 +1,7 @@
 #include "tools/execute/backends.h"
 
 #include "frontend/compile.h"
+#include "frontend/timeline.h"
 #include "ir/eval/eval.h"
 #include "passes/fuse/fuse.h"
 #include "passes/lower/program.h"
@@ -26,6 +27,7 @@ bool can_run(const Target& target) {
 Program program_of(const Function& f, const Target& target, bool excess_precision) {
   burin::passes::Options options;
   options.excess_precision = excess_precision;
+  options.observer = burin::detail::record_passes(f.name());
   return burin::passes::is_fused(f) ? burin::passes::run_lowering(f, target, options)
                      : burin::passes::build_program(f, target, options);
 }
