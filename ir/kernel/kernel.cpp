@@ -167,6 +167,7 @@ class KernelHash {
       case StmtKind::finish:
         add(s.acc);
         add(s.result);
+        hasher_.add(s.dtype);  // which it converts to
         return;
       case StmtKind::bind:
         add_args(s);

@@ -70,6 +70,18 @@ TEST(KernelText, BuiltKernelPrintsAndReadsBack) {
   EXPECT_EQ(hash_of(read), hash_of(kernel));
 }
 
+// What a `finish` converts to shows in no other statement when comparisons read it.
+TEST(KernelText, HashSeesTheDTypeOfAFinish) {
+  const auto kernel = [](std::string dtype) {
+    return parse_kernel("kernel @k(in x: f32[4], out y: bool[1]) {\n  acc %s: f32 sum lanes 1\n  for j in 0..4 {\n    %0 = load x[j]\n"
+                        "    accumulate %s, %0\n  }\n  %1 = finish %s : " + dtype + "\n  %2 = lt %1, %1 : bool\n  store y[0], %2\n}\n");
+  };
+  for (const char* dtype : {"f16", "bf16", "i32"}) {
+    EXPECT_EQ(verify(kernel(dtype)), "") << dtype;
+    EXPECT_NE(hash_of(kernel("f32")), hash_of(kernel(dtype))) << dtype;
+  }
+}
+
 TEST(KernelText, HashSeesStructureAndNotNames) {
   const Hash128 hash = hash_of(parse_kernel(kernels::pad));
   std::string renamed(kernels::pad);
