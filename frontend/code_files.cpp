@@ -13,14 +13,22 @@
 namespace burin::detail {
 namespace {
 
-std::mutex mutex;
-std::optional<std::string> chosen;  // by set_runtime
-std::string opened_directory;
-std::shared_ptr<FileCache> opened;
-std::set<std::string> told;  // reasons, each once
+struct State {
+  std::mutex mutex;
+  std::optional<std::string> chosen;  // by set_runtime
+  std::string opened_directory;
+  std::shared_ptr<FileCache> opened;
+  std::set<std::string> told;  // reasons, each once
+};
+
+// Never destroyed, made at the first use: functions are compiled before main, and by threads that outlive it.
+State& state() {
+  static auto* const all = new State;
+  return *all;
+}
 
 // An error stands in *why.
-std::string directory(std::string* why) {
+std::string directory(const std::optional<std::string>& chosen, std::string* why) {
   if (chosen) return *chosen;
   if (const char* asked = std::getenv("BURIN_CACHE_DIR")) return asked;
   // The XDG base directory specification: relative paths are to be ignored.
@@ -38,22 +46,23 @@ std::shared_ptr<FileCache> code_files() {
   std::string why;
   std::shared_ptr<FileCache> result;
   {
-    const std::lock_guard lock(mutex);
-    const std::string wanted = directory(&why);
-    if (wanted != opened_directory) {
-      opened = wanted.empty() ? nullptr : FileCache::open(wanted, &why);
-      opened_directory = opened != nullptr ? wanted : "";
+    State& s = state();
+    const std::lock_guard lock(s.mutex);
+    const std::string wanted = directory(s.chosen, &why);
+    if (wanted != s.opened_directory) {
+      s.opened = wanted.empty() ? nullptr : FileCache::open(wanted, &why);
+      s.opened_directory = s.opened != nullptr ? wanted : "";
     }
-    result = opened;
-    if (why.empty() || !told.insert(why).second) return result;
+    if (s.opened != nullptr && s.opened->is_usable(&why)) result = s.opened;
+    if (why.empty() || !s.told.insert(why).second) return result;
   }
   log_line(fmt::format("burin: compiled code is not kept for later runs: {}", why));
   return result;
 }
 
 void set_code_directory(std::optional<std::string> directory) {
-  const std::lock_guard lock(mutex);
-  chosen = std::move(directory);
+  const std::lock_guard lock(state().mutex);
+  state().chosen = std::move(directory);
 }
 
 }  // namespace burin::detail

@@ -1,6 +1,8 @@
 #include "base/file_cache.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 using test::TemporaryFolder;
 
 Hash128 key(std::uint64_t n) { return {n, ~n}; }
+std::string entry(std::uint64_t n) { return key(n).hex() + ".burin"; }
 
 // Differs for each key, in length too.
 std::string value(std::uint64_t n) {
@@ -96,7 +99,7 @@ TEST(FileCache, folders_that_may_not_be_trusted_are_refused_with_the_reason) {
 TEST(FileCache, an_entry_with_any_byte_changed_or_cut_off_is_absent_until_it_is_written_again) {
   const TemporaryFolder folder;
   const auto cache = open(folder.path());
-  const fs::path path = folder / key(7).hex();
+  const fs::path path = folder / entry(7);
   cache->write(key(7), value(7));
   const std::string whole = file_bytes(path);
   ASSERT_EQ(whole.size(), value(7).size() + 48);
@@ -112,8 +115,8 @@ TEST(FileCache, an_entry_with_any_byte_changed_or_cut_off_is_absent_until_it_is_
   EXPECT_FALSE(cache->read(key(7)));
   write_file(path, whole);
   EXPECT_EQ(cache->read(key(7)), value(7));
-  write_file(folder / key(8).hex(), whole);  // under another's name
-  fs::permissions(folder / key(8).hex(), fs::perms(0600));
+  write_file(folder / entry(8), whole);  // under another's name
+  fs::permissions(folder / entry(8), fs::perms(0600));
   EXPECT_FALSE(cache->read(key(8)));
   write_file(path, "");
   cache->write(key(7), value(7));
@@ -124,7 +127,7 @@ TEST(FileCache, links_pipes_folders_and_files_open_to_others_are_no_entries) {
   const TemporaryFolder folder;
   const auto cache = open(folder / "cache");
   cache->write(key(1), value(1));
-  const fs::path path = folder / "cache" / key(1).hex();
+  const fs::path path = folder / "cache" / entry(1);
   fs::rename(path, folder / "elsewhere");
   fs::create_symlink(folder / "elsewhere", path);
   EXPECT_FALSE(cache->read(key(1)));
@@ -134,28 +137,94 @@ TEST(FileCache, links_pipes_folders_and_files_open_to_others_are_no_entries) {
   EXPECT_NE(file_bytes(folder / "elsewhere").find(value(1)), std::string::npos);
   fs::permissions(path, fs::perms(0620));
   EXPECT_FALSE(cache->read(key(1)));
-  ASSERT_EQ(mkfifo((folder / "cache" / key(2).hex()).c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo((folder / "cache" / entry(2)).c_str(), 0600), 0);
   EXPECT_FALSE(cache->read(key(2)));  // and does not wait for a writer
-  fs::create_directory(folder / "cache" / key(3).hex());
+  fs::create_directory(folder / "cache" / entry(3));
   EXPECT_FALSE(cache->read(key(3)));
   cache->write(key(3), value(3));
   EXPECT_FALSE(cache->read(key(3)));
   for (const auto& entry : fs::directory_iterator(folder / "cache"))
-    EXPECT_EQ(entry.path().filename().string().size(), 32u) << entry;
+    EXPECT_EQ(entry.path().extension(), ".burin") << entry;
 }
 
-TEST(FileCache, stays_the_folder_that_was_checked) {
+TEST(FileCache, another_folder_in_its_place_is_checked_anew) {
   const TemporaryFolder folder;
   const auto cache = open(folder / "a");
   cache->write(key(1), value(1));
   fs::rename(folder / "a", folder / "b");
   fs::create_directory(folder / "a");
-  cache->write(key(2), value(2));
-  EXPECT_EQ(cache->read(key(1)), value(1));
+  fs::permissions(folder / "a", fs::perms(0755));
+  cache->write(key(1), value(1));
   EXPECT_TRUE(fs::is_empty(folder / "a"));
-  fs::remove_all(folder / "b");
-  cache->write(key(3), value(3));
-  EXPECT_FALSE(cache->read(key(3)));
+  std::string why;
+  EXPECT_FALSE(cache->is_usable(&why));
+  EXPECT_EQ(why, (folder / "a").string() + " has mode 0755, not 0700");
+  fs::remove(folder / "a");
+  fs::create_directory_symlink(folder / "b", folder / "a");
+  EXPECT_FALSE(cache->read(key(1)));
+  fs::remove(folder / "a");
+  cache->write(key(1), value(1));
+  EXPECT_FALSE(fs::exists(folder / "a"));
+  EXPECT_TRUE(cache->is_usable(&why));  // made again
+  cache->write(key(1), value(1));
+  EXPECT_EQ(cache->read(key(1)), value(1));
+}
+
+TEST(FileCache, root_makes_no_folder_in_the_home_of_another) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root alone";
+  const TemporaryFolder folder;
+  fs::create_directory(folder / "home");
+  ASSERT_EQ(chown((folder / "home").c_str(), 1, 1), 0);
+  EXPECT_EQ(refusal(folder / "home/.cache/burin"),
+            (folder / "home/.cache/burin").string() + " is not there, and root makes no folder in another user's");
+  EXPECT_TRUE(fs::is_empty(folder / "home"));
+}
+
+TEST(FileCache, keeps_no_descriptor_that_the_program_could_close) {
+  const TemporaryFolder folder;
+  const auto cache = open(folder.path());
+  cache->write(key(1), value(1));
+  EXPECT_EQ(cache->read(key(1)), value(1));
+  for (const auto& fd : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the listing's own
+    EXPECT_FALSE(fs::read_symlink(fd, gone).string().starts_with(folder.path())) << fd;
+  }
+}
+
+[[noreturn]] void write_beyond_the_limit(FileCache& cache) {
+  const rlimit limit{.rlim_cur = 1000, .rlim_max = 1000};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  cache.write(key(1), std::string(2000, 'x'));
+  cache.write(key(2), value(2));
+  _exit(!cache.read(key(1)) && cache.read(key(2)) == value(2) ? 0 : 1);
+}
+
+[[noreturn]] void use_without_descriptors(FileCache& cache) {
+  const rlimit limit{.rlim_cur = 3, .rlim_max = 3};
+  setrlimit(RLIMIT_NOFILE, &limit);
+  cache.write(key(2), value(2));
+  std::string why;
+  const bool absent = !cache.read(key(1)) && !cache.is_usable(&why);
+  _exit(absent && why.ends_with("cannot be opened: Too many open files") ? 0 : 1);
+}
+
+TEST(FileCacheDeathTest, limits_of_the_process_make_entries_absent) {
+  const TemporaryFolder folder;
+  const auto cache = open(folder.path());
+  EXPECT_EXIT(write_beyond_the_limit(*cache), testing::ExitedWithCode(0), "");
+  cache->write(key(1), value(1));
+  EXPECT_EXIT(use_without_descriptors(*cache), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(cache->read(key(1)), value(1));
+}
+
+TEST(FileCache, names_left_by_a_dead_process_of_the_same_number_are_passed_over) {
+  const TemporaryFolder folder;
+  const auto cache = open(folder.path());
+  // Most of the names that this process gives, however many it has given.
+  for (int n = 0; n < 4000; ++n)
+    if (n % 50 != 49) write_file(folder / (std::to_string(getpid()) + "-" + std::to_string(n) + ".burin-new"), "");
+  cache->write(key(1), value(1));
+  EXPECT_EQ(cache->read(key(1)), value(1));
 }
 
 std::int64_t bytes_in(const fs::path& folder) {
@@ -168,18 +237,26 @@ TEST(FileCache, removes_what_was_used_longest_ago_and_nothing_that_is_not_its_ow
   const TemporaryFolder folder;
   constexpr std::int64_t bound = 64 << 10;
   const std::string kilobytes(2048 - 48, 'x');
-  write_file(folder / "notes.txt", "mine");
-  write_file(folder / "new-1-1", "of a process that died");
-  fs::last_write_time(folder / "new-1-1", fs::file_time_type::clock::now() - std::chrono::hours(2));
-  write_file(folder / "new-1-2", "of a process at work");
+  // The user's own, however old: one is named by a hash, one looks like a temporary file.
+  const std::vector<std::string> mine = {"notes.txt", "new-1-1", "d41d8cd98f00b204e9800998ecf8427e", "a.burin", "my.burin-new",
+                                         "d41d8cd98f00b204e9800998ecf8427e.burin.gz"};
+  for (const std::string& name : mine) {
+    write_file(folder / name, "mine");
+    fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  }
+  const std::string died = "1-1.burin-new", from_the_future = "1-2.burin-new", at_work = "1-3.burin-new";
+  for (const std::string& name : {died, from_the_future, at_work}) write_file(folder / name, "half");
+  fs::last_write_time(folder / died, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  fs::last_write_time(folder / from_the_future, fs::file_time_type::clock::now() + std::chrono::hours(2));
   const auto cache = open(folder.path(), bound);
   const auto an_hour_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  for (std::uint64_t n = 0; n < 32; ++n) {
+  for (std::uint64_t n = 0; n < 31; ++n) {
     cache->write(key(n), kilobytes);
-    fs::last_write_time(folder / key(n).hex(), an_hour_ago + std::chrono::seconds(n));
+    fs::last_write_time(folder / entry(n), an_hour_ago + std::chrono::seconds(n));
   }
-  EXPECT_FALSE(fs::exists(folder / "new-1-1"));
-  for (std::uint64_t n = 0; n < 32; ++n) EXPECT_TRUE(fs::exists(folder / key(n).hex())) << n;
+  EXPECT_FALSE(fs::exists(folder / died));
+  EXPECT_FALSE(fs::exists(folder / from_the_future));
+  for (std::uint64_t n = 0; n < 31; ++n) EXPECT_TRUE(fs::exists(folder / entry(n))) << n;
   EXPECT_TRUE(cache->read(key(0)));  // used again
   cache->write(key(100), kilobytes);
   EXPECT_LE(bytes_in(folder.path()), bound * 3 / 4 + 100);
@@ -187,19 +264,20 @@ TEST(FileCache, removes_what_was_used_longest_ago_and_nothing_that_is_not_its_ow
   for (std::uint64_t n = 0; n < 32; ++n)
     if (cache->read(key(n))) left.insert(n);
   EXPECT_TRUE(left.contains(0));
-  EXPECT_EQ(left.size(), 23u);
+  EXPECT_EQ(left.size(), 22u);
   EXPECT_EQ(*std::next(left.begin()), 10u) << "the oldest but the one read";
   EXPECT_TRUE(cache->read(key(100)));
-  EXPECT_EQ(file_bytes(folder / "notes.txt"), "mine");
-  EXPECT_TRUE(fs::exists(folder / "new-1-2"));
+  for (const std::string& name : mine) EXPECT_EQ(file_bytes(folder / name), "mine");
+  EXPECT_TRUE(fs::exists(folder / at_work));
 }
 
-TEST(FileCache, larger_than_the_bound_an_entry_does_not_stay) {
+TEST(FileCache, larger_than_the_bound_an_entry_is_not_written_and_displaces_no_other) {
   const TemporaryFolder folder;
   const auto cache = open(folder.path(), 1000);
-  cache->write(key(1), std::string(2000, 'x'));
-  EXPECT_FALSE(cache->read(key(1)));
-  EXPECT_EQ(bytes_in(folder.path()), 0);
+  cache->write(key(1), value(1));
+  cache->write(key(2), std::string(2000, 'x'));
+  EXPECT_FALSE(cache->read(key(2)));
+  EXPECT_EQ(cache->read(key(1)), value(1));
 }
 
 // Writers and readers of the same few keys, some of which are removed all the time.
@@ -249,7 +327,7 @@ TEST(FileCache, serves_a_hundred_processes) {
   last->write(key(50), value(50));  // looks at the size first of all
   EXPECT_LE(bytes_in(cache), 12 << 10);
   for (const auto& entry : fs::directory_iterator(cache))
-    EXPECT_EQ(entry.path().filename().string().size(), 32u) << entry;
+    EXPECT_EQ(entry.path().extension(), ".burin") << entry;
   std::size_t found = 0;
   for (std::uint64_t n = 0; n < 40; ++n) {
     const auto bytes = last->read(key(n));
