@@ -1,5 +1,6 @@
 // Kernel -> machine code. Nothing here decides what to compute or in which order; that is in the Kernel.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,14 +26,20 @@ class Module {
   virtual bool is_recalled() const = 0;
 };
 
+/// The file that has print(kernel).
+using TextOf = std::function<std::string(const ir::Kernel&)>;
+
 /// Compiles kernels, many per LLVM module, `num_threads` modules at a time. A kernel whose code for the target some Module
 /// keeps alive is not compiled again: both share it. The others' objects are taken from `files`, or put there. Thread-safe.
+/// With `text_of`, gdb and perf know the code by the kernels' names and the lines of their texts; it is called by this thread for
+/// each kernel that is compiled, and gives absolute paths. What perf reads is put beside the first; throws Error when it cannot.
+/// The instructions are the same, but `files` is not used, nor code that was compiled without it.
 std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads = 1,
-                                FileCache* files = nullptr);
+                                FileCache* files = nullptr, const TextOf& text_of = {});
 
 /// The LLVM IR after optimisation, and the assembly: what compile turns into bytes.
 std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
-std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
+std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target, const TextOf& text_of = {});
 /// The relocatable object, for the test of undefined symbols.
 std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
 

@@ -11,14 +11,16 @@
 #include "base/check.h"
 #include "codegen/emit/elementwise.h"
 #include "codegen/emitter.h"
+#include "codegen/line_table.h"
 
 namespace burin::codegen {
 
 KernelEmitter::KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module, const ir::Kernel& kernel,
-                             const ir::Target& target, const std::string& symbol)
+                             const ir::Target& target, const std::string& symbol, LineTable* lines, const std::string& text)
     : b_(builder),
       module_(module),
       kernel_(kernel),
+      lines_(lines),
       target_(target),
       places_(kernel.buffers.size()),
       variables_(kernel.var_names.size()),
@@ -38,11 +40,13 @@ KernelEmitter::KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module,
   for (unsigned i = 0; i < 5; ++i) function_->getArg(i)->setName(names[i]);
   for (unsigned i : {0u, 3u, 4u}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
   status_ = function_->getArg(4);
+  if (lines_ != nullptr) lines_->start(*function_, kernel_, text);
 }
 
 llvm::Function* KernelEmitter::emit() {
   llvm::LLVMContext& context = module_.getContext();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
+  go_to(nullptr);
   bind_buffers();
   emit_tasks();
   b_.CreateRetVoid();
@@ -128,8 +132,16 @@ void KernelEmitter::emit_tasks() {
 
 void KernelEmitter::emit_block(const ir::Block& block) {
   const Stmt* outer = statement_;
-  for (const Stmt& s : block) emit_stmt(*(statement_ = &s));
-  statement_ = outer;
+  for (const Stmt& s : block) {
+    go_to(&s);
+    emit_stmt(s);
+  }
+  go_to(outer);
+}
+
+void KernelEmitter::go_to(const Stmt* s) {
+  statement_ = s;
+  if (lines_ != nullptr) lines_->go_to(b_, s);
 }
 
 void KernelEmitter::emit_stmt(const Stmt& s) {

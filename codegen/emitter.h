@@ -26,6 +26,8 @@ class Value;
 
 namespace burin::codegen {
 
+class LineTable;
+
 /// A scalar of the kernel in registers. bool is i1; half types are i16 bits as loaded, or the exact f32 (`wide`) as
 /// computed: a value that is only moved keeps its bits, and a chain of operations converts at its ends alone.
 struct Register {
@@ -45,9 +47,9 @@ struct Index {
 
 class KernelEmitter {
  public:
-  /// Adds the function `symbol` to the module.
+  /// Adds the function `symbol` to the module. With `lines`, instructions say which line of the file `text` they come from.
   KernelEmitter(llvm::IRBuilderBase& builder, llvm::Module& module, const ir::Kernel& kernel, const ir::Target& target,
-                const std::string& symbol);
+                const std::string& symbol, LineTable* lines = nullptr, const std::string& text = {});
   llvm::Function* emit();
 
   const ir::Kernel& kernel() const { return kernel_; }
@@ -62,6 +64,7 @@ class KernelEmitter {
   void emit_tasks();
   void bind_buffers();
   void emit_block(const ir::Block& block);
+  void go_to(const Stmt* s);
   void emit_stmt(const Stmt& s);
   void emit_constant(const Stmt& s);
   void emit_let(const Stmt& s);
@@ -170,6 +173,7 @@ class KernelEmitter {
   llvm::Module& module_;
   const ir::Kernel& kernel_;
   const Stmt* statement_ = nullptr;
+  LineTable* lines_;
   const ir::Target& target_;
   llvm::Function* function_ = nullptr;
   llvm::Value* task_ = nullptr;

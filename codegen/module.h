@@ -22,14 +22,15 @@ enum class FileKind { object, assembly };
 /// For exactly the features that the target names, whatever the host is.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const ir::Target& target);
 
-/// One function per kernel; symbols[i] is the name of kernels[i]: the kernel's own, made unique and plain.
+/// One function per kernel; symbols[i] is the name of kernels[i]: the kernel's own, made unique and plain. texts[i], when there are any,
+/// is the file with its text, whose lines the code is to name.
 std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::TargetMachine& machine,
                                            std::span<const ir::Kernel* const> kernels, const ir::Target& target,
-                                           std::vector<std::string>* symbols);
+                                           std::vector<std::string>* symbols, std::span<const std::string> texts = {});
 void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out, FileKind kind);
 
 /// All of the above.
 std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
-                              std::vector<std::string>* symbols);
+                              std::vector<std::string>* symbols, std::span<const std::string> texts = {});
 
 }  // namespace burin::codegen

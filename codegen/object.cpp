@@ -178,10 +178,11 @@ Backend& backend(const ir::Target& target) {
 
 /// Kernels as an optimised module, with all that it lives in.
 struct Session {
-  Session(std::span<const ir::Kernel* const> kernels, const ir::Target& target, std::vector<std::string>* symbols)
+  Session(std::span<const ir::Kernel* const> kernels, const ir::Target& target, std::vector<std::string>* symbols,
+          std::span<const std::string> texts = {})
       : backend(codegen::backend(target)) {
     context.setOptPassGate(gate);
-    module = build_module(context, *backend.machine, kernels, target, symbols);
+    module = build_module(context, *backend.machine, kernels, target, symbols, texts);
     backend.optimizer.run(*module);
   }
   std::string file(FileKind kind) {
@@ -200,8 +201,8 @@ struct Session {
 }  // namespace
 
 std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
-                              std::vector<std::string>* symbols) {
-  return Session(kernels, target, symbols).file(FileKind::object);
+                              std::vector<std::string>* symbols, std::span<const std::string> texts) {
+  return Session(kernels, target, symbols, texts).file(FileKind::object);
 }
 
 std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
@@ -212,8 +213,11 @@ std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Targ
   return text;
 }
 
-std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  return Session(kernels, target, nullptr).file(FileKind::assembly);
+std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target, const TextOf& text_of) {
+  std::vector<std::string> texts;
+  if (text_of)
+    for (const ir::Kernel* kernel : kernels) texts.push_back(text_of(*kernel));
+  return Session(kernels, target, nullptr, texts).file(FileKind::assembly);
 }
 
 std::string emit_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {

@@ -14,6 +14,7 @@
 #include "base/message_ids.h"
 #include "frontend/code_files.h"
 #include "frontend/dump.h"
+#include "frontend/perf.h"
 #include "frontend/profile.h"
 #include "frontend/timeline.h"
 #include "frontend/trace_stack.h"
@@ -267,7 +268,7 @@ std::string CompiledFunction::assembly() const { return program_assembly(program
 std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
                                                      FileCache* files, bool* recalled, const std::string& name) {
   const RecordedSpan span("codegen", name);
-  std::shared_ptr<codegen::Module> module = codegen::compile(kernels_of(program), target, num_threads, files);
+  std::shared_ptr<codegen::Module> module = codegen::compile(kernels_of(program), target, num_threads, files, kernel_texts());
   if (recalled != nullptr) *recalled = module->is_recalled();
   runtime::StepTable table = step_table(program, std::move(module));
   table.name = name;

@@ -40,6 +40,10 @@ class KernelPrinter {
     block(kernel_.body);
     return text_ + "}\n";
   }
+  std::vector<unsigned> run_for_lines(std::string_view kernel_name) {
+    run(kernel_name);
+    return statement_lines_;
+  }
   std::string run_for(std::size_t statement) {
     wanted_ = statement;
     run("");
@@ -71,6 +75,7 @@ class KernelPrinter {
       wrapped += (wrapped.size() > head.size() ? ",\n    " : "\n    ") + text;
     }
     text_ = one_line.size() + tail.size() <= 121 ? one_line + tail : wrapped + tail;
+    lines_ = static_cast<unsigned>(std::ranges::count(text_, '\n'));
   }
 
   std::string buffer_text(std::size_t i) const {
@@ -162,9 +167,13 @@ class KernelPrinter {
   }
 
   // ---- statements ----
-  void line(const std::string& text) { text_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  void line(const std::string& text) {
+    text_ += std::string(2 * depth_, ' ') + text + "\n";
+    ++lines_;
+  }
   void statement(const std::string& text, std::string_view tail = "") {
     if (statements_++ == wanted_) found_ = text;
+    statement_lines_.push_back(lines_ + 1);
     line(text + std::string(tail));
   }
   void block(const Block& body) {
@@ -246,6 +255,8 @@ class KernelPrinter {
   std::string text_, found_;
   std::size_t statements_ = 0, wanted_ = static_cast<std::size_t>(-1);
   std::size_t depth_ = 0;
+  unsigned lines_ = 0;
+  std::vector<unsigned> statement_lines_;
   std::vector<std::string> buffer_names_, scope_;
   std::unordered_set<std::string> vars_in_scope_;
   std::unordered_map<VarId, std::string> var_names_;
@@ -275,6 +286,10 @@ std::string print_kernel(const Kernel& kernel, std::string_view kernel_name) {
 
 std::string print_statement(const Kernel& kernel, std::size_t statement) {
   return KernelPrinter(kernel).run_for(statement);
+}
+
+std::vector<unsigned> statement_lines(const Kernel& kernel) {
+  return KernelPrinter(kernel).run_for_lines(identifier(kernel.name, "kernel"));
 }
 
 std::string print(const Kernel& kernel) { return print_kernel(kernel, identifier(kernel.name, "kernel")); }

@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/kernel/kernel.h"
 
@@ -13,5 +14,7 @@ std::string identifier(std::string_view name, std::string_view otherwise);
 std::string print_kernel(const Kernel& kernel, std::string_view kernel_name);
 /// One statement as it stands in print(kernel), counted from 0 in the order of the text; of a loop or `if` the head.
 std::string print_statement(const Kernel& kernel, std::size_t statement);
+/// The line of print(kernel), counted from 1, on which each statement stands, in the order of the text.
+std::vector<unsigned> statement_lines(const Kernel& kernel);
 
 }  // namespace burin::ir
