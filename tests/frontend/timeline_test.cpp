@@ -139,7 +139,8 @@ TEST_P(TraceFiles, SeveralHostThreads) {
   EXPECT_EQ(running.size(), is("machine") ? std::size_t{hosts} : 0);
 }
 
-TEST_P(TraceFiles, EndAtTheLimitAndSaySo) {
+TEST(TraceFile, EndsAtTheLimitAndSaysSo) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
   const auto fill = [] {
     setenv("BURIN_TRACE", "/dev/null", 1);  // no file, which nothing may take the place of
     runtime::Timeline* timeline = detail::timeline();
