@@ -12,6 +12,13 @@ Hash128 key_of(const Type& type) {
   return hasher.finish();
 }
 
+Hash128 key_of(const Location& location) {
+  Hasher hasher;
+  hasher.add(location.line);
+  for (const std::string* part : {&location.file, &location.function, &location.scope}) hasher.add(*part);
+  return hasher.finish();
+}
+
 Ints to_ints(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 
 }  // namespace
@@ -19,6 +26,7 @@ Ints to_ints(const Shape& shape) { return Ints(shape.begin(), shape.end()); }
 Builder::Builder(std::string name) {
   function_.name_ = std::move(name);
   function_.locations_.emplace_back();
+  location_ids_.emplace(key_of(Location{}), location_);
 }
 
 TypeId Builder::intern(const Type& type) {
@@ -42,24 +50,18 @@ ValueId Builder::add_arg(const Type& type, std::string_view name) {
 }
 
 void Builder::set_location(const Location& location) {
-  if (location == location_) return;
-  location_ = location;
-  location_known_ = false;
+  if (location == current_location()) return;
+  const auto [found, added] = location_ids_.try_emplace(key_of(location), LocationId{function_.locations_.size()});
+  if (added) function_.locations_.push_back(location);
+  location_ = found->second;
 }
 
-LocationId Builder::intern_location() {
-  if (!location_known_) {
-    const std::string key = location_.file + '\n' + std::to_string(location_.line) + '\n' + location_.function + '\n' +
-                            location_.scope;
-    const auto [found, added] = location_ids_.try_emplace(key, LocationId{function_.locations_.size()});
-    if (added) function_.locations_.push_back(location_);
-    location_id_ = found->second;
-    location_known_ = true;
-  }
-  return location_id_;
+void Builder::set_value_name(ValueId value, std::string_view name) {
+  if (value.index >= function_.value_names_.size()) function_.value_names_.resize(std::size_t{value.index} + 1);
+  const std::size_t first = function_.name_text_.size();
+  function_.name_text_ += name;
+  function_.value_names_[value.index] = {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(name.size())};
 }
-
-void Builder::set_value_name(ValueId value, std::string_view name) { function_.value_names_[value] = name; }
 
 ValueId Builder::append(Op op, std::span<const ValueId> operands, std::vector<AttrValue> attributes) {
   std::vector<Type> operand_types;
@@ -68,13 +70,13 @@ ValueId Builder::append(Op op, std::span<const ValueId> operands, std::vector<At
     BURIN_CHECK(operand.index < function_.num_values(), "operand of another function");
     operand_types.push_back(function_.type(operand));
   }
-  const std::vector<Type> types = infer_types(op, operand_types, attributes, to_string(location_));
+  const std::vector<Type> types = infer_types(op, operand_types, attributes, &current_location());
   OpRecord record{};
   record.op = op;
   record.first_operand = static_cast<std::uint32_t>(function_.operands_.size());
   record.num_operands = static_cast<std::uint32_t>(operands.size());
   record.first_attr = static_cast<std::uint32_t>(function_.attrs_.size());
-  record.location = intern_location();
+  record.location = location_;
   record.num_results = static_cast<std::uint32_t>(types.size());
   record.first_result = ValueId{function_.num_values()};
   function_.operands_.insert(function_.operands_.end(), operands.begin(), operands.end());
@@ -137,7 +139,7 @@ std::vector<ValueId> Builder::inline_body(const Function& body, std::span<const 
   BURIN_CHECK(operands.size() == body.args().size());
   std::vector<ValueId> map(body.num_values());
   for (std::size_t i = 0; i < operands.size(); ++i) map[body.args()[i].index] = operands[i];
-  const Location outer = location_;
+  const Location outer = current_location();
   std::vector<ValueId> mapped;
   body.for_each_op([&](OpId op) {
     mapped.clear();

@@ -79,7 +79,7 @@ class Builder {
 
   /// Ops appended from here on carry this location.
   void set_location(const Location& location);
-  const Location& current_location() const { return location_; }
+  const Location& current_location() const { return function_.locations_[location_.index]; }
   void set_value_name(ValueId value, std::string_view name);
   void set_name(std::string name) { function_.name_ = std::move(name); }
 
@@ -88,19 +88,15 @@ class Builder {
 
  private:
   TypeId intern(const Type& type);
-  LocationId intern_location();
   ValueId new_value(const Type& type, OpId def);
 
   Function function_;
-  Location location_;
-  LocationId location_id_{std::size_t{0}};
-  bool location_known_ = true;
+  LocationId location_{std::size_t{0}};
   std::unordered_map<Hash128, TypeId> type_ids_;
-  std::unordered_map<std::string, LocationId> location_ids_;
+  std::unordered_map<Hash128, LocationId> location_ids_;
 };
 
-/// The result types of an op. `where` goes to the end of error messages. Throws Error.
-std::vector<Type> infer_types(Op op, std::span<const Type> operands, std::span<const AttrValue> attributes,
-                              std::string_view where);
+/// The result types of an op. `where`, if not null, goes to the end of error messages. Throws Error.
+std::vector<Type> infer_types(Op op, std::span<const Type> operands, std::span<const AttrValue> attributes, const Location* where = nullptr);
 
 }  // namespace burin::ir

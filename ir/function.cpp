@@ -16,8 +16,9 @@ std::string to_string(const Location& location) {
 }
 
 std::string_view Function::value_name(ValueId value) const {
-  const auto found = value_names_.find(value);
-  return found == value_names_.end() ? std::string_view{} : std::string_view(found->second);
+  if (value.index >= value_names_.size()) return {};
+  const Name& name = value_names_[value.index];
+  return {name_text_.data() + name.first, name.size};
 }
 
 const Location& Function::location(OpId op) const { return locations_[ops_[op.index].location.index]; }

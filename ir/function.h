@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/check.h"
@@ -117,7 +116,11 @@ class Function {
   std::vector<OpId> defs_;           // by value
   std::vector<ValueId> args_, results_;
   std::vector<Location> locations_;  // [0] is unknown
-  std::unordered_map<ValueId, std::string> value_names_;
+  struct Name {
+    std::uint32_t first = 0, size = 0;  // in name_text_
+  };
+  std::vector<Name> value_names_;  // by value; those behind its end have none
+  std::string name_text_;
 };
 
 /// The same program: equal ops, types, attributes and structure (bodies compared deeply), names and

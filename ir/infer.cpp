@@ -35,7 +35,7 @@ void check_size(const shape::Operands& in, const Type& type) {
 }  // namespace
 
 std::vector<Type> infer_types(Op op, std::span<const Type> operands, std::span<const AttrValue> attributes,
-                              std::string_view where) {
+                              const Location* where) {
   const OpInfo& row = info(op);
   const shape::Operands in{op, operands, where};
   BURIN_CHECK(attributes.size() == row.attributes.size(), std::string(row.name) + ": wrong number of attributes");

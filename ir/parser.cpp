@@ -138,7 +138,7 @@ class FunctionParser {
     std::vector<Type> types;
     for (ValueId operand : operands) types.push_back(builder_.type(operand));
     try {
-      infer_types(op, types, attributes, "");
+      infer_types(op, types, attributes);
     } catch (const Error& error) {
       throw Error(in_.prefix(word) + error.what());
     }

@@ -52,8 +52,11 @@ class Verifier {
         return fmt::format("V1: @{}: value {} has no type", f_.name_, i);
     for (ValueId arg : f_.args_)
       if (!exists(arg)) return fmt::format("V1: @{}: argument {} does not exist", f_.name_, arg.index);
-    for (const auto& [value, text] : f_.value_names_)
-      if (!exists(value)) return fmt::format("V1: @{}: the name `{}` belongs to no value", f_.name_, text);
+    for (const Function::Name& name : f_.value_names_)
+      if (!in_table(name.first, name.size, f_.name_text_.size()))
+        return fmt::format("V1: @{}: the name of value {} lies outside of its table", f_.name_, &name - f_.value_names_.data());
+    if (f_.value_names_.size() > n)
+      return fmt::format("V1: @{}: the name `{}` belongs to no value", f_.name_, f_.value_name(ValueId{f_.value_names_.size() - 1}));
     std::vector<bool> defined(n, false);
     for (ValueId arg : f_.args_) {
       if (f_.defs_[arg.index].valid() || defined[arg.index])
@@ -119,7 +122,7 @@ class Verifier {
     std::vector<Type> operand_types, types;
     for (ValueId operand : f_.operands(id)) operand_types.push_back(f_.type(operand));
     try {
-      types = infer_types(f_.kind(id), operand_types, f_.attributes(id), "");
+      types = infer_types(f_.kind(id), operand_types, f_.attributes(id));
     } catch (const Error& error) {
       return fmt::format("V6: {}", error.what());
     }

@@ -6,23 +6,23 @@
 #include <vector>
 
 #include "base/message.h"
-#include "ir/op.h"
+#include "ir/function.h"
 
 namespace burin::ir::shape {
 
 using Types = std::vector<Type>;
 
-/// What a rule may see. `where` is the user's location for messages.
+/// What a rule may see. `where` is the user's location for messages, or null.
 struct Operands {
   Op op;
   std::span<const Type> types;
-  std::string_view where;
+  const Location* where;
 
   const Type& operator[](std::size_t i) const { return types[i]; }
   std::size_t size() const { return types.size(); }
   template <class... Args>
   [[noreturn]] void fail(Msg id, const Args&... args) const {
-    fail_at(where, id, args...);
+    fail_at(where != nullptr ? to_string(*where) : "", id, args...);
   }
 };
 

@@ -33,7 +33,7 @@ void check(const std::vector<Row>& rows) {
   for (const Row& row : rows)
     for (DType dtype : row.dtypes) {
       std::vector<Type> types(static_cast<std::size_t>(info(row.op).arity), Type{dtype, {}});
-      const DType result = infer_types(row.op, types, {}, "")[0].dtype;
+      const DType result = infer_types(row.op, types, {})[0].dtype;
       EXPECT_EQ(run(row.op, dtype, row.operands), text(values(result, row.expected)))
           << name(row.op) << " " << dtype << " of " << row.operands;
     }

@@ -53,7 +53,7 @@ bool draw_uniform(Generator& g, Op op) {
     const std::vector<AttrValue> attributes = blind_attributes(g, op, types[0]);
     bool takes = true;
     try {
-      infer_types(op, types, attributes, "");
+      infer_types(op, types, attributes);
     } catch (const Error&) {
       takes = false;
     }

@@ -221,7 +221,7 @@ bool Generator::append(Op op, const std::vector<ValueId>& operands, std::vector<
   std::vector<Type> types;
   for (ValueId operand : operands) types.push_back(b.type(operand));
   try {
-    for (const Type& type : infer_types(op, types, attributes, ""))
+    for (const Type& type : infer_types(op, types, attributes))
       if (type.size() > recipe.max_elements) return false;
     const std::size_t before = b.function().num_ops();
     const ValueId first = b.append(op, operands, std::move(attributes));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/parser.h"
 
@@ -16,7 +18,11 @@ struct FunctionForge {
   static std::vector<OpId>& defs(Function& f) { return f.defs_; }
   static std::vector<ValueId>& args(Function& f) { return f.args_; }
   static std::vector<ValueId>& results(Function& f) { return f.results_; }
-  static std::unordered_map<ValueId, std::string>& names(Function& f) { return f.value_names_; }
+  static void add_name(Function& f, ValueId value, std::uint32_t first, std::uint32_t size) {
+    f.value_names_.resize(std::max<std::size_t>(f.value_names_.size(), value.index + std::size_t{1}));
+    f.value_names_[value.index] = {first, size};
+  }
+  static std::string& name_text(Function& f) { return f.name_text_; }
 };
 
 namespace {
@@ -51,8 +57,13 @@ TEST(Verifier, V1EverythingNamedExists) {
   EXPECT_EQ(verdict([](Function& f) { Forge::value_types(f)[2] = TypeId{std::size_t{77}}; }),
             "V1: @main: value 2 has no type");
   EXPECT_EQ(verdict([](Function& f) { Forge::defs(f).pop_back(); }), "V1: @main has 5 values and 4 definitions");
-  EXPECT_EQ(verdict([](Function& f) { Forge::names(f)[value(8)] = "z"; }),
+  EXPECT_EQ(verdict([](Function& f) {
+              Forge::name_text(f) = "xyz";
+              Forge::add_name(f, value(8), 2, 1);
+            }),
             "V1: @main: the name `z` belongs to no value");
+  EXPECT_EQ(verdict([](Function& f) { Forge::add_name(f, value(3), 1000, 1); }),
+            "V1: @main: the name of value 3 lies outside of its table");
   EXPECT_EQ(verdict([](Function& f) { Forge::record(f, 0).op = static_cast<Op>(num_ops); }),
             "V1: the op does not exist (@main, op 0, kind " + std::to_string(num_ops) + ")");
   const std::string outside = "V1: operands, attributes, results or location lie outside of their tables (@main, op ";

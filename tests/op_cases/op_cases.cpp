@@ -97,7 +97,7 @@ OpCase make_case(Op op, std::vector<Arg> args, std::vector<AttrValue> attributes
 Refused refuse(Op op, std::vector<Type> types, std::vector<AttrValue> attributes, std::string message) {
   std::string name;
   for (const Type& type : types) name += (name.empty() ? "" : " ") + to_string(type);
-  return {name, [=] { infer_types(op, types, attributes, ""); }, std::move(message)};
+  return {name, [=] { infer_types(op, types, attributes); }, std::move(message)};
 }
 
 std::vector<Op> all_ops() {
@@ -108,7 +108,7 @@ std::vector<Op> all_ops() {
 
 bool takes(Op op, const std::vector<Type>& types, const std::vector<AttrValue>& attributes) {
   try {
-    infer_types(op, types, attributes, "");
+    infer_types(op, types, attributes);
     return true;
   } catch (const Error&) {
     return false;

@@ -64,7 +64,7 @@ std::vector<Literal> apply_op(ir::Op op, std::span<const Literal> operands, std:
                               std::string_view where) {
   std::vector<ir::Type> types;
   for (const Literal& operand : operands) types.push_back(operand.type());
-  const std::vector<ir::Type> results = ir::infer_types(op, types, attributes, where);
+  const std::vector<ir::Type> results = ir::infer_types(op, types, attributes);
   return ir::evaluate_op(op, operands, attributes, results, where);
 }
 
