@@ -123,17 +123,22 @@ class LiveCode {
     std::shared_ptr<const void> memory;
     BurinKernel entry;
   };
-  std::optional<Code> find(const Hash128& key) {
+  std::optional<Code> find(const Hash128& key, const ir::Kernel& kernel) {
     const std::lock_guard lock(mutex_);
     const auto found = all_.find(key);
     if (found == all_.end()) return std::nullopt;
     std::shared_ptr<const void> memory = found->second.memory.lock();
     if (memory == nullptr) return std::nullopt;
+#if BURIN_ASSERTS
+    BURIN_CHECK(ir::print_structure(kernel) == found->second.text, "kernels of one hash differ:\n" + ir::print(kernel) + found->second.text);
+#else
+    (void)kernel;
+#endif
     return Code{std::move(memory), found->second.entry};
   }
-  void add(const Hash128& key, const std::shared_ptr<const void>& memory, BurinKernel entry) {
+  void add(const Hash128& key, const ir::Kernel& kernel, const std::shared_ptr<const void>& memory, BurinKernel entry) {
     const std::lock_guard lock(mutex_);
-    all_[key] = {memory, entry};
+    all_[key] = {memory, entry, BURIN_ASSERTS ? ir::print_structure(kernel) : ""};
     if (all_.size() < sweep_at_) return;
     std::erase_if(all_, [](const auto& code) { return code.second.memory.expired(); });
     sweep_at_ = std::max<std::size_t>(1024, 2 * all_.size());
@@ -143,6 +148,7 @@ class LiveCode {
   struct Weak {
     std::weak_ptr<const void> memory;
     BurinKernel entry;
+    std::string text;  // the kernel's structure, in builds that check that the hash tells all
   };
   std::mutex mutex_;
   std::map<Hash128, Weak> all_;
@@ -222,7 +228,7 @@ std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, cons
   std::vector<std::size_t> places;  // theirs in `kernels`
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     const Hash128 key = code_key(*kernels[i], target, visible);
-    if (const std::optional<LiveCode::Code> code = live_code().find(key)) {
+    if (const std::optional<LiveCode::Code> code = live_code().find(key, *kernels[i])) {
       module->entries_[i] = code->entry;
       module->memories_.push_back(code->memory);
     } else {
@@ -252,7 +258,7 @@ std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, cons
     for (std::size_t i = 0; i < entries.size(); ++i) {
       const std::size_t missed = object.kernels[i];
       module->entries_[places[missed]] = entries[i];
-      live_code().add(keys[missed], memory, entries[i]);
+      live_code().add(keys[missed], *missing[missed], memory, entries[i]);
     }
   }
   return module;

@@ -170,6 +170,8 @@ struct Kernel {
 
 /// parse_kernel(print(k)) is k, names aside. Values are numbered in the order of their definitions.
 std::string print(const Kernel& kernel);
+/// The text without the names that somebody gave, costs and messages of sites: what kernels of equal hash have in common.
+std::string print_structure(const Kernel& kernel);
 /// Throws Error ("file:line:column: ...") for text that is no kernel. What it returns is not verified.
 Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 /// "", or the first broken invariant and the statement that breaks it:

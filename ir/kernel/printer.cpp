@@ -292,6 +292,17 @@ std::vector<unsigned> statement_lines(const Kernel& kernel) {
   return KernelPrinter(kernel).run_for_lines(identifier(kernel.name, "kernel"));
 }
 
+std::string print_structure(const Kernel& kernel) {
+  Kernel plain = kernel;
+  plain.name = "k";
+  for (Buffer& buffer : plain.buffers) buffer.name.clear();
+  plain.var_names.clear();
+  for (Site& site : plain.sites) site.message.clear();
+  plain.cost = 0;
+  plain.flops = plain.bytes = 0;
+  return print(plain);
+}
+
 std::string print(const Kernel& kernel) { return print_kernel(kernel, identifier(kernel.name, "kernel")); }
 
 }  // namespace burin::ir

@@ -241,6 +241,10 @@ class ProgramBuilder {
     kernel.hash(hasher);
     const auto [found, added] =
         kernels_.try_emplace(hasher.finish(), static_cast<std::uint32_t>(program_.kernels.size()));
+#if BURIN_ASSERTS
+    if (added) structures_.push_back(print_structure(kernel));
+    else BURIN_CHECK(print_structure(kernel) == structures_[found->second], "kernels of one hash differ:\n" + print(kernel) + structures_[found->second]);
+#endif
     if (added) program_.kernels.push_back(std::move(kernel));
     step.kernel = found->second;
     program_.steps.push_back(std::move(step));
@@ -271,6 +275,9 @@ class ProgramBuilder {
   std::vector<std::uint32_t> last_read_;  // by argument
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
+#if BURIN_ASSERTS
+  std::vector<std::string> structures_;  // by kernel
+#endif
   Program program_;
 };
 

@@ -87,6 +87,8 @@ TEST(KernelText, HashSeesStructureAndNotNames) {
   std::string renamed(kernels::pad);
   for (std::size_t at; (at = renamed.find('j')) != std::string::npos;) renamed.replace(at, 1, "column");
   EXPECT_EQ(hash_of(parse_kernel(renamed)), hash);
+  EXPECT_NE(print(parse_kernel(renamed)), print(parse_kernel(kernels::pad)));
+  EXPECT_EQ(print_structure(parse_kernel(renamed)), print_structure(parse_kernel(kernels::pad)));
   const auto changed = [&](std::string_view from, std::string_view to) {
     std::string text(kernels::pad);
     text.replace(text.find(from), from.size(), to);
@@ -103,6 +105,7 @@ TEST(KernelText, HashSeesStructureAndNotNames) {
   std::string site(kernels::gather_error);
   site.replace(site.find("take:"), 5, "gather:");
   EXPECT_EQ(hash_of(parse_kernel(site)), hash_of(parse_kernel(kernels::gather_error)));
+  EXPECT_EQ(print_structure(parse_kernel(site)), print_structure(parse_kernel(kernels::gather_error)));
   EXPECT_NE(hash_of(parse_kernel(kernels::gather_clip)), hash_of(parse_kernel(kernels::gather_error)));
 }
 
