@@ -7,6 +7,7 @@
 #include <cstring>
 #include <random>
 
+#include "tests/support/guarded.h"
 #include "tests/support/values.h"
 
 namespace burin::test {
@@ -17,13 +18,15 @@ ir::Target avx512_target() { return {.isa = ir::Isa::avx512}; }
 std::string label(const ir::Target& target) { return std::string(ir::name(target.isa)); }
 
 void run(BurinKernel entry, const ir::Kernel& kernel, std::vector<ir::Literal>& params, runtime::StatusSlot* status) {
+  std::vector<Guarded> guarded;
   std::vector<void*> pointers;
-  for (ir::Literal& literal : params) pointers.push_back(literal.mutable_raw().data());
+  for (const ir::Literal& literal : params) pointers.push_back(guarded.emplace_back(literal.raw()).data());
   const std::size_t bytes = static_cast<std::size_t>(kernel.scratch_bytes());
   std::vector<std::byte> storage(bytes + 64, std::byte{0x5a});
   const auto at = (reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 * 64;
   BurinStatus sink{status, 0};
   entry(pointers.data(), 0, kernel.num_tasks(), reinterpret_cast<void*>(at), &sink);
+  for (std::size_t i = 0; i < params.size(); ++i) guarded[i].copy_to(params[i].mutable_raw());
 }
 
 void run(const ir::Kernel& kernel, const ir::Target& target, std::vector<ir::Literal>& params,

@@ -2,6 +2,7 @@
 
 #include "frontend/compile.h"
 #include "runtime/executable.h"
+#include "tests/support/guarded.h"
 
 namespace burin::test {
 
@@ -23,10 +24,28 @@ Machine::Machine(const Program& program, const Target& target)
     : program_(program), executable_(detail::make_executable(program, target, 1)) {}
 
 std::vector<Literal> Machine::run(std::span<const Literal> inputs, int num_threads) const {
+  std::vector<Guarded> memory;
+  memory.reserve(inputs.size() + program_.outputs.size());
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (Literal literal : inputs) {
+    literal.expand();
+    in.push_back(memory.emplace_back(literal.raw()).data());
+  }
+  std::vector<Literal> results;
+  std::vector<std::size_t> lies;  // by result: its place in `memory`
+  for (std::size_t i = 0; i < program_.outputs.size(); ++i) {
+    const std::int32_t donor = program_.aliases[i];  // a donated argument lives where its output does
+    lies.push_back(donor >= 0 ? static_cast<std::size_t>(donor) : memory.size());
+    if (donor < 0) memory.emplace_back(Literal(program_.outputs[i]).raw());
+    out.push_back(memory[lies.back()].data());
+  }
   runtime::RunOptions options;
   options.num_threads = num_threads;
   options.threading_threshold_ns = 0;
-  return detail::run_literals(program_, *executable_, inputs, options);
+  executable_->run(in, out, options);
+  for (std::size_t i = 0; i < out.size(); ++i) memory[lies[i]].copy_to(results.emplace_back(program_.outputs[i]).mutable_raw());
+  return results;
 }
 #else
 Machine::Machine(const Program& program, const Target&) : program_(program) {}
