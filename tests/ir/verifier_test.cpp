@@ -58,8 +58,9 @@ TEST(Verifier, V1EverythingNamedExists) {
             "V1: @main: value 2 has no type");
   EXPECT_EQ(verdict([](Function& f) { Forge::defs(f).pop_back(); }), "V1: @main has 5 values and 4 definitions");
   EXPECT_EQ(verdict([](Function& f) {
-              Forge::name_text(f) = "xyz";
-              Forge::add_name(f, value(8), 2, 1);
+              Forge::name_text(f) = "sumz";
+              for (std::size_t i = 0; i < 5; ++i) Forge::add_name(f, value(i), 0, 3);
+              Forge::add_name(f, value(8), 3, 1);
             }),
             "V1: @main: the name `z` belongs to no value");
   EXPECT_EQ(verdict([](Function& f) { Forge::add_name(f, value(3), 1000, 1); }),

@@ -257,6 +257,17 @@ TEST(lowering, matmul_of_sides_packed_for_all_tasks) {
       "  %t1 = tanh %y\n  %t2 = add %t1, %y\n  %z = mul %t2, %t1\n  return %y, %z\n}\n";
   EXPECT_EQ(kernel_names(turned, small), "matmul_0_pack_lhs matmul_0_pack_rhs matmul_0");
   check(turned, {}, {}, small);
+  // A packing kernel takes what it packs, and nothing that only the epilogue or the other side reads.
+  const std::string biased =
+      "func @main(%x: f32[15,1300], %w: f32[99,150], %b: f32[99], %r: f32[130,99]) -> (f32[130,99]) {\n"
+      "  %u = reverse %x {axes = [1]}\n  %v = reshape %u {shape = [130, 150]}\n"
+      "  %y = dot_general %v, %w {lhs_contract = [1], rhs_contract = [1], dtype = f32}\n"
+      "  %c = broadcast %b {shape = [130, 99], dims = [1]}\n  %z = add %y, %c\n  %s = add %z, %r\n  return %s\n}\n";
+  const Program program = build_program(parse(biased), small, {});
+  ASSERT_EQ(kernel_names(biased, small), "matmul_0_pack_lhs matmul_0_pack_rhs matmul_0");
+  EXPECT_EQ(program.kernels[0].num_params(), 2u);
+  EXPECT_EQ(program.kernels[1].num_params(), 2u);
+  check(biased, {}, {}, small);
   const std::string batched =
       "func @main(%x: f32[2,50,3,41], %w: f32[2,3,41,70]) -> (f32[3,2,50,70]) {\n"
       "  %y = dot_general %x, %w {lhs_batch = [2, 0], rhs_batch = [1, 0], lhs_contract = [3], rhs_contract = [2], dtype = f32}\n"
@@ -268,6 +279,49 @@ TEST(lowering, matmul_of_sides_packed_for_all_tasks) {
   smallest.l3_bytes = 80 << 10;
   EXPECT_EQ(kernel_names(plain, smallest), "matmul_0_pack_rhs matmul_0");
   check(plain, {}, {}, smallest);
+}
+
+// Packing pays when what is packed is read often: few rows read a contiguous side where it lies.
+TEST(lowering, matmul_packs_what_many_rows_read) {
+  const Target target{.isa = Isa::avx512};
+  const auto packs = [&](int rows, int depth) {
+    const std::string k = std::to_string(depth), m = std::to_string(rows);
+    const std::string text = "func @main(%x: f32[" + m + "," + k + "], %w: f32[" + k + ",1024]) -> (f32[" + m + ",1024]) {\n"
+        "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n";
+    return print(build_program(parse(text), target, {})).find("packed_b") != std::string::npos;
+  };
+  EXPECT_TRUE(packs(600, 300));
+  EXPECT_FALSE(packs(30, 300));
+  EXPECT_FALSE(packs(600, 60));
+}
+
+// The blocks that tasks take of a vectorised axis are whole vectors.
+TEST(lowering, tasks_of_an_elementwise_loop_share_whole_vectors) {
+  for (const int n : {100'003, 65'537, 8'191 * 3}) {
+    const std::string text = "func @main(%x: f32[" + std::to_string(n) + "]) -> (f32[" + std::to_string(n) + "]) {\n  %y = neg %x\n  return %y\n}\n";
+    check(text);
+    const Kernel kernel = build_program(parse(text), Target{}, {}).kernels.at(0);
+    ASSERT_EQ(kernel.tasks.size(), 1u) << n;
+    const std::int64_t tasks = kernel.tasks[0].second;
+    EXPECT_GT(tasks, 1) << n;
+    const Stmt& loop = kernel.body.at(0);
+    ASSERT_EQ(loop.kind, StmtKind::loop);
+    ASSERT_EQ(loop.loop_kind, LoopKind::vector);
+    const std::int64_t block = loop.hi.at(0).constant;
+    EXPECT_EQ(block % loop.width, 0) << n << ": " << print(kernel);
+    EXPECT_GE(tasks * block, n);
+    EXPECT_LT((tasks - 1) * block, n);
+  }
+}
+
+// A sum over more k than one running sum may take, of which no axis is that long: panels are no longer than the innermost one.
+TEST(lowering, matmul_sums_panels_of_short_axes) {
+  const std::string text =
+      "func @main(%x: f32[3,5,1500], %w: f32[1500,3,7]) -> (f32[5,7]) {\n"
+      "  %y = dot_general %x, %w {lhs_contract = [2, 0], rhs_contract = [0, 1], dtype = f32}\n  return %y\n}\n";
+  check(text);
+  const Kernel kernel = build_program(parse(text), Target{}, {}).kernels.at(0);
+  EXPECT_LE(kernel.scratch_bytes(), 512) << print(kernel);
 }
 
 bool sums_rows(const std::string& text) {
