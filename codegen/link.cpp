@@ -115,8 +115,11 @@ class Memory final : public llvm::RTDyldMemoryManager {
     return take(&data_end_, base_ + size_, size, align);
   }
   bool finalizeMemory(std::string*) override {
-    return mprotect(base_, code_size_, PROT_READ | PROT_EXEC) != 0 ||
-           mprotect(base_ + code_size_, size_ - code_size_, PROT_READ) != 0;
+    // The linker asks nobody whether this went well.
+    const bool sealed = mprotect(base_, code_size_, PROT_READ | PROT_EXEC) == 0 &&
+                        mprotect(base_ + code_size_, size_ - code_size_, PROT_READ) == 0;
+    BURIN_CHECK(sealed, "machine code cannot be made executable");
+    return false;
   }
   // Nothing throws through a kernel.
   void registerEHFrames(std::uint8_t*, std::uint64_t, std::size_t) override {}
