@@ -96,6 +96,15 @@ TEST(CodegenKernel, bounds_that_depend_on_the_task) {
   }
 }
 
+// Inside an unrolled loop all bounds of a loop may be numbers, the least of them in any place.
+TEST(CodegenKernel, several_bounds_that_unrolling_makes_numbers) {
+  for (const char* bounds : {"min(4 - 2*a, 3, 5)", "min(3, 4 - 2*a, 5)", "min(5, 3, 4 - 2*a)", "min(7, 1 + 3*a)"})
+    for (const char* kind : {"", "unroll", "vector 4"})
+      compare(fmt::format("kernel @k(in x: f32[3,8], inout y: f32[3,8]) {{\n  for a in 0..3 unroll {{\n    for j in 0..{} {} {{\n"
+                          "      %0 = load x[a, j]\n      store y[a, j], %0\n    }}\n  }}\n}}\n",
+                          bounds, kind));
+}
+
 TEST(CodegenKernel, moves_keep_every_bit) {
   for (const char* dtype : {"f64", "f32", "bf16", "f16", "i8", "i16", "i32", "u64"}) {
     compare(fmt::format(R"(kernel @k(in x: {0}[37], in m: bool[37], out a: {0}[37], out b: {0}[37], out c: {0}[73], out d: {0}[37], out e: {0}[37], out f: {0}[1]) {{
