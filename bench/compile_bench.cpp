@@ -1,5 +1,5 @@
-// What compiling costs: passes by the number of ops, code generation by the depth of a model, and a second run that finds its machine code
-// on disk. Nothing of one repetition's code is alive in the next.
+// What compiling costs: passes by the number of ops, code generation by the depth of a model, and a second run that
+// finds its machine code on disk. Nothing of one repetition's code is alive in the next.
 #include <benchmark/benchmark.h>
 #include <burin/burin.h>
 
@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/file_cache.h"
-#include "codegen/codegen.h"
 #include "ir/builder.h"
 #include "ir/parser.h"
 #include "passes/pipeline.h"
+#if BURIN_WITH_LLVM
+#include "codegen/codegen.h"
+#endif
 
 namespace burin {
 namespace {
@@ -44,10 +46,16 @@ Tensor loss(Params p, Tensor ids) {
 }
 
 ir::Function train_step(std::int64_t layers) {
-  const Block block = {.norm1 = zeros({64}), .wqkv = zeros({64, 192}), .wo = zeros({64, 64}), .norm2 = zeros({64}), .w1 = zeros({64, 256}),
+  const Block block = {.norm1 = zeros({64}),
+                       .wqkv = zeros({64, 192}),
+                       .wo = zeros({64, 64}),
+                       .norm2 = zeros({64}),
+                       .w1 = zeros({64, 256}),
                        .w2 = zeros({256, 64})};
-  const Params params = {.embedding = zeros({256, 64}), .blocks = std::vector(static_cast<std::size_t>(layers), block),
-                         .norm = zeros({64}), .head = zeros({64, 256})};
+  const Params params = {.embedding = zeros({256, 64}),
+                         .blocks = std::vector(static_cast<std::size_t>(layers), block),
+                         .norm = zeros({64}),
+                         .head = zeros({64, 256})};
   const auto step = jit([](Params p, Tensor ids) {
     auto [value, gradients] = value_and_grad(loss)(p, ids);
     return std::pair{tree::map([](Tensor w, Tensor g) { return w - 0.1 * g; }, p, gradients), value};
@@ -64,16 +72,11 @@ ir::Function tower(std::int64_t ops) {
   for (std::int64_t i = 0; i < ops / 10; ++i) {
     const ir::ValueId sum = b.reduce(ir::Op::reduce_sum, b.mul(x, x), {1});
     const ir::ValueId norm = b.mul(x, b.broadcast(b.rsqrt(sum), {8, 64}, {0}));
-    const ir::ValueId product = b.emit<ir::Op::dot_general>({norm, w}, {.lhs_contract = {1}, .rhs_contract = {0}, .dtype = f32});
+    const ir::ValueId product =
+        b.emit<ir::Op::dot_general>({norm, w}, {.lhs_contract = {1}, .rhs_contract = {0}, .dtype = f32});
     x = b.add(b.mul(b.tanh(product), x), b.add(x, product));
   }
   return b.finish({x});
-}
-
-std::vector<const ir::Kernel*> kernels_of(const ir::Program& program) {
-  std::vector<const ir::Kernel*> kernels;
-  for (const ir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
-  return kernels;
 }
 
 /// All passes, from the traced function to the planned program.
@@ -93,6 +96,13 @@ void passes_by_layers(benchmark::State& state) {
   state.counters["ops"] = static_cast<double>(f.num_ops());
 }
 BENCHMARK(passes_by_layers)->Arg(2)->Arg(12)->Unit(benchmark::kMillisecond);
+
+#if BURIN_WITH_LLVM
+std::vector<const ir::Kernel*> kernels_of(const ir::Program& program) {
+  std::vector<const ir::Kernel*> kernels;
+  for (const ir::Kernel& kernel : program.kernels) kernels.push_back(&kernel);
+  return kernels;
+}
 
 /// LLVM's part, on two threads: equal layers have equal kernels.
 void code_by_layers(benchmark::State& state) {
@@ -119,6 +129,7 @@ void from_disk(benchmark::State& state) {
   std::filesystem::remove_all(folder);
 }
 BENCHMARK(from_disk)->Unit(benchmark::kMillisecond)->UseRealTime();
+#endif
 
 }  // namespace
 }  // namespace burin
