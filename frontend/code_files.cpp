@@ -50,10 +50,11 @@ std::shared_ptr<FileCache> code_files() {
     const std::lock_guard lock(s.mutex);
     const std::string wanted = directory(s.chosen, &why);
     if (wanted != s.opened_directory) {
-      s.opened = wanted.empty() ? nullptr : FileCache::open(wanted, &why);
+      result = s.opened = wanted.empty() ? nullptr : FileCache::open(wanted, &why);
       s.opened_directory = s.opened != nullptr ? wanted : "";
+    } else if (s.opened != nullptr && s.opened->is_usable(&why)) {
+      result = s.opened;
     }
-    if (s.opened != nullptr && s.opened->is_usable(&why)) result = s.opened;
     if (why.empty() || !s.told.insert(why).second) return result;
   }
   log_line(fmt::format("burin: compiled code is not kept for later runs: {}", why));

@@ -357,7 +357,6 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
       fail_at(where_text(where), Msg::abstract_value_read, to_string(node.type));
     in.push_back(node.bytes());
   }
-  const std::vector<ir::Type> types = f.result_types();
   CompileOptions options;
   options.excess_precision = false;  // an option of jit: un-jitted, every op rounds to its dtype
   const bool named = environment_flag("BURIN_LOG_COMPILES") || runtime::recording() != nullptr;
@@ -365,7 +364,7 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
   const auto compiled = compile(std::move(f), options);
   std::vector<Tensor> results;
   std::vector<void*> out;
-  for (const ir::Type& type : types) {
+  for (const ir::Type& type : compiled->result_types()) {
     auto buffer = runtime::Buffer::allocate(type.bytes());
     out.push_back(buffer->data());
     results.push_back(make_concrete(type, std::move(buffer)));

@@ -62,31 +62,29 @@ std::shared_ptr<Buffer> Buffer::allocate(std::int64_t bytes) {
     std::lock_guard lock(r.mutex);
     allocator = r.allocator;
   }
-  if (allocator == nullptr && bytes <= most_inline) {
+  std::shared_ptr<Buffer> buffer;
+  if (bytes == 0 || (allocator == nullptr && bytes <= most_inline)) {
     // One block for the buffer, its counts and its bytes.
     void* behind = nullptr;
     const SmallBlockAllocator<Fresh> one_block(static_cast<std::size_t>(round_up(bytes, alignment)), &behind);
-    std::shared_ptr<Buffer> buffer;
     try {
       buffer = std::allocate_shared<Fresh>(one_block);
     } catch (const std::bad_alloc&) {
       throw_out_of_memory(bytes);
     }
-    buffer->data_ = bytes > 0 ? behind : nullptr;
-    buffer->bytes_ = bytes;
-    if (Timeline* timeline = recording(); timeline != nullptr && bytes > 0) buffer->count(*timeline);
-    return buffer;
+    if (bytes == 0) return buffer;
+    buffer->data_ = behind;
+  } else {
+    buffer = std::make_shared<Fresh>();
+    buffer->allocator_ = std::move(allocator);
+    void* data = buffer->allocator_ != nullptr ? buffer->allocator_->allocate(static_cast<std::size_t>(bytes))
+                                               : allocate_default(bytes);
+    if (data == nullptr) throw_out_of_memory(bytes);
+    BURIN_CHECK(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, "the allocator gave unaligned memory");
+    buffer->data_ = data;
+    buffer->owns_ = true;
   }
-  std::shared_ptr<Buffer> buffer = std::make_shared<Fresh>();
-  if (bytes == 0) return buffer;
-  buffer->allocator_ = std::move(allocator);
-  void* data = buffer->allocator_ != nullptr ? buffer->allocator_->allocate(static_cast<std::size_t>(bytes))
-                                             : allocate_default(bytes);
-  if (data == nullptr) throw_out_of_memory(bytes);
-  BURIN_CHECK(reinterpret_cast<std::uintptr_t>(data) % alignment == 0, "the allocator gave unaligned memory");
-  buffer->data_ = data;
   buffer->bytes_ = bytes;
-  buffer->owns_ = true;
   if (Timeline* timeline = recording(); timeline != nullptr) buffer->count(*timeline);
   return buffer;
 }
