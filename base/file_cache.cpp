@@ -13,8 +13,11 @@
 #include <cstring>
 #include <ctime>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include "base/write_all.h"
 
 namespace burin {
 namespace {
@@ -61,18 +64,6 @@ bool read_all(int fd, void* data, std::size_t size) {
   auto* at = static_cast<char*>(data);
   while (size > 0) {
     const ssize_t n = ::read(fd, at, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += n;
-    size -= static_cast<std::size_t>(n);
-  }
-  return true;
-}
-
-bool write_all(int fd, const void* data, std::size_t size) {
-  const auto* at = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t n = ::write(fd, at, size);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     at += n;
@@ -210,8 +201,8 @@ void FileCache::write(const Hash128& key, std::string_view bytes) try {
   Header header{.magic = {}, .key = key, .checksum = checksum(bytes), .size = bytes.size()};
   std::memcpy(header.magic, magic, sizeof magic);
   // Not synced: after a crash of the machine the checksum finds what did not reach the disk.
-  const bool written = write_all(file.get(), &header, sizeof header) &&
-                       write_all(file.get(), bytes.data(), bytes.size()) && ::close(file.release()) == 0 &&
+  const bool written = write_all(file.get(), std::as_bytes(std::span(&header, 1))) == 0 &&
+                       write_all(file.get(), std::as_bytes(std::span(bytes))) == 0 && ::close(file.release()) == 0 &&
                        ::renameat(folder.get(), temporary.c_str(), folder.get(), entry_name(key).c_str()) == 0;
   if (!written) (void)::unlinkat(folder.get(), temporary.c_str(), 0);
   // Also after a failure: a full disk may be full of abandoned files.

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/message_ids.h"
+#include "base/write_all.h"
 
 namespace burin::codegen {
 namespace {
@@ -60,12 +61,7 @@ PerfFiles::File::File(std::string name) : path(std::move(name)) {
 PerfFiles::File::~File() { ::close(descriptor); }
 
 void PerfFiles::File::write(const std::string& bytes) {
-  std::string_view left = bytes;
-  while (!left.empty()) {
-    const ssize_t n = ::write(descriptor, left.data(), left.size());
-    if (n < 0 && errno != EINTR) refuse(path);
-    if (n > 0) left.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (write_all(descriptor, std::as_bytes(std::span(bytes))) != 0) refuse(path);
 }
 
 PerfFiles::PerfFiles(const std::string& folder)

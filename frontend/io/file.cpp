@@ -13,25 +13,17 @@
 
 #include "base/counted.h"
 #include "base/message_ids.h"
+#include "base/write_all.h"
 
 namespace burin::io {
 namespace {
 
-// Linux writes at most 0x7ffff000 bytes at a time.
-constexpr std::size_t largest_write = 1 << 30;
+// Linux reads at most 0x7ffff000 bytes at a time.
+constexpr std::size_t largest_read = 1 << 30;
 
 std::string reason_of(int error) { return std::strerror(error); }
 
 // 0 or the error.
-int write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor, bytes.data(), std::min(bytes.size(), largest_write));
-    if (n < 0 && errno != EINTR) return errno;
-    if (n > 0) bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
-  return 0;
-}
-
 int write_pieces(int descriptor, const std::vector<std::span<const std::byte>>& pieces) {
   for (const std::span<const std::byte> piece : pieces)
     if (const int error = write_all(descriptor, piece); error != 0) return error;
@@ -80,7 +72,7 @@ InputFile::~InputFile() { ::close(descriptor_); }
 
 void InputFile::read(std::int64_t offset, std::span<std::byte> out) const {
   while (!out.empty()) {
-    const ssize_t n = ::pread(descriptor_, out.data(), std::min(out.size(), largest_write), offset);
+    const ssize_t n = ::pread(descriptor_, out.data(), std::min(out.size(), largest_read), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail_reading(path_, Msg::file_system, reason_of(errno));
     if (n == 0) fail_reading(path_, Msg::file_shrank, counted(size_, "byte"));
