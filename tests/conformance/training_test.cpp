@@ -1,12 +1,11 @@
 // Optimisers, schedules, accumulated gradients and what a checkpoint holds.
 #include <burin/io.h>
 #include <burin/optim.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "tests/frontend/expect.h"
+#include "tests/support/temporary_folder.h"
 
 namespace burin {
 namespace {
@@ -115,8 +114,8 @@ TEST(Resuming, GoesOnWithTheFirstUnseenBatch) {
   });
   const Layer start{random::normal(random::key(0), {3, 5}), ones({5}), zeros({5})};
   const Run fresh{start, optim::adam_state(start), random::key(1), tensor({0})[0]};
-  const std::string file =
-      std::filesystem::temp_directory_path() / ("burin_resume_" + std::to_string(getpid()) + ".safetensors");
+  const test::TemporaryFolder folder;
+  const std::string file = folder / "run.safetensors";
   Run whole = fresh;
   for (int i = 0; i < 5; ++i) whole = update(whole, batch(i));
   Run run = fresh;
@@ -128,7 +127,6 @@ TEST(Resuming, GoesOnWithTheFirstUnseenBatch) {
     EXPECT_EQ(float(jit(rate)(run.step)), float(jit(rate)(done)));
     run = update(run, batch(int(run.step)));
   }
-  std::filesystem::remove(file);
   const std::vector<Tensor> a = tree::flatten(run), b = tree::flatten(whole);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(array_equal(a[i], b[i])) << i;
 }

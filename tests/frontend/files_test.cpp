@@ -8,6 +8,7 @@
 #include "frontend/node.h"
 #include "runtime/buffer.h"
 #include "tests/frontend/expect.h"
+#include "tests/support/temporary_folder.h"
 
 namespace burin {
 namespace {
@@ -30,13 +31,10 @@ struct Params {
 
 class Files : public testing::Test {
  public:
-  Files() { std::filesystem::create_directories(folder_); }
-  ~Files() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }
 
  private:
-  std::filesystem::path folder_ =
-      std::filesystem::temp_directory_path() / ("burin_files_" + std::to_string(reinterpret_cast<std::uintptr_t>(this)));
+  test::TemporaryFolder folder_;
 };
 
 TEST_F(Files, TensorsWithoutRoomForACopyAreErrors) {

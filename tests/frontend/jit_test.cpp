@@ -3,12 +3,12 @@
 #include "runtime/thread_pool.h"
 #include "tests/frontend/each_backend.h"
 #include "tests/frontend/expect.h"
-
-#include <unistd.h>
+#include "tests/support/temporary_folder.h"
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -261,18 +261,17 @@ TEST_P(Backends, UnjittedHalfTypesRoundAfterEveryOp) {
 }
 
 TEST_P(Backends, DumpsItsStages) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("burin_dump_" + std::string(GetParam()) + std::to_string(getpid()));
-  setenv("BURIN_DUMP", folder.c_str(), 1);
+  const test::TemporaryFolder folder;
+  setenv("BURIN_DUMP", (folder / "dump").c_str(), 1);
   (void)jit([](Tensor p) { return softmax(p * 1.5).sum(0); })(ones({3, 5}));
   unsetenv("BURIN_DUMP");
   std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
     if (!entry.is_regular_file()) continue;
     std::stringstream text;
     text << std::ifstream(entry.path()).rdbuf();
     files[entry.path().filename()] = text.str();
   }
-  std::filesystem::remove_all(folder);
 
   std::vector<std::string> names = {"00_trace.ir", "01_inline_calls.ir", "02_simplify.ir", "03_widen_half.ir", "04_fold_constants.ir",
                                     "05_eliminate_common.ir", "06_decompose.ir", "07_remove_dead.ir", "08_fuse.ir",

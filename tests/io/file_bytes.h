@@ -1,7 +1,6 @@
 // Files of tests: written byte by byte, compared byte by byte, below a folder of this process.
 #pragma once
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
@@ -13,18 +12,13 @@
 
 #include "base/error.h"
 #include "frontend/io/host_tensor.h"
+#include "tests/support/temporary_folder.h"
 
 namespace burin::io {
 
 /// A fresh folder for each test, removed with all it holds.
 class FileTest : public testing::Test {
  protected:
-  FileTest() : folder_(std::filesystem::temp_directory_path() / ("burin_io_" + std::to_string(::getpid()))) {
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  ~FileTest() override { std::filesystem::remove_all(folder_); }
-
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
@@ -32,13 +26,13 @@ class FileTest : public testing::Test {
   }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_))
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
       names.push_back(entry.path().filename().string());
     return names;
   }
 
  private:
-  std::filesystem::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 inline std::string bytes_of(const std::string& path) {
