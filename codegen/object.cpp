@@ -26,8 +26,10 @@
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "base/check.h"
 #include "codegen/codegen.h"
@@ -85,12 +87,25 @@ void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwr
 
 namespace {
 
-/// Skips what costs a third of the backend's time and finds nothing to do: addresses are emitted strength-reduced.
-class WithoutStrengthReduction final : public llvm::OptPassGate {
+/// Passes of the backend that are skipped. Strength reduction costs a third of its time and finds nothing to do: addresses are emitted
+/// reduced. Hoisting out of loops stays away from matrix products: it moves the constants of an epilogue in front of all loops, where they
+/// take registers from the accumulators, which are then spilled in the innermost one.
+class PassGate final : public llvm::OptPassGate {
  public:
+  void is_product(const std::string& function) { products_.insert("function (" + function + ")"); }
   bool isEnabled() const override { return true; }
-  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override { return pass != "Loop Strength Reduction"; }
+  bool shouldRunPass(llvm::StringRef pass, llvm::StringRef where) const override {
+    if (pass == "Loop Strength Reduction") return false;
+    return pass != "early-machinelicm" || !products_.contains(where.str());
+  }
+
+ private:
+  std::set<std::string> products_;
 };
+
+bool has_tiles(const ir::Kernel& kernel) {
+  return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const ir::Buffer& b) { return b.space == ir::Space::tile; });
+}
 
 /// The only lane that a constant mask lets through; -1 for other masks.
 int only_lane(const llvm::Value* mask) {
@@ -182,7 +197,11 @@ struct Session {
           std::span<const std::string> texts = {})
       : backend(codegen::backend(target)) {
     context.setOptPassGate(gate);
-    module = build_module(context, *backend.machine, kernels, target, symbols, texts);
+    std::vector<std::string> names;
+    module = build_module(context, *backend.machine, kernels, target, &names, texts);
+    for (std::size_t i = 0; i < kernels.size(); ++i)
+      if (has_tiles(*kernels[i])) gate.is_product(names[i]);
+    if (symbols != nullptr) *symbols = std::move(names);
     backend.optimizer.run(*module);
   }
   std::string file(FileKind kind) {
@@ -192,7 +211,7 @@ struct Session {
     return {bytes.data(), bytes.size()};
   }
 
-  WithoutStrengthReduction gate;
+  PassGate gate;
   llvm::LLVMContext context;
   Backend& backend;
   std::unique_ptr<llvm::Module> module;

@@ -176,6 +176,44 @@ TEST(CodegenMma, avx512_micro_kernel_stays_in_registers) {
   EXPECT_EQ(count(text, "%rsp"), 0u) << text;
 }
 
+// A product's epilogue has more constants than there are registers beside the accumulators.
+TEST(CodegenMma, constants_of_an_epilogue_do_not_displace_accumulators) {
+  const std::string text = assembly(R"(kernel @gelu(in a: f32[56,256], in b: f32[256,64], out c: f32[56,64]) tasks (t in 2) {
+  tile acc: f32[14,32]
+  for block in 0..4 {
+    %z = constant 0 : f32
+    for r in 0..14 unroll {
+      for j in 0..32 vector 16 {
+        store acc[r, j], %z
+      }
+    }
+    mma acc[r, j] += a[r + 14*block, k] * b[k, j + 32*t] for k in 0..256
+    for r in 0..14 unroll {
+      for j in 0..32 vector 16 {
+        %1 = load acc[r, j]
+        store c[r + 14*block, j + 32*t], %1
+      }
+    }
+    for r in 0..14 {
+      for j in 0..32 vector 16 {
+        %2 = load c[r + 14*block, j + 32*t]
+        %3 = tanh %2 : f32
+        %4 = constant 0.044715 : f32
+        %5 = mul %3, %4 : f32
+        %6 = constant 0.7978846 : f32
+        %7 = add %5, %6 : f32
+        %8 = exp %7 : f32
+        store c[r + 14*block, j + 32*t], %8
+      }
+    }
+  }
+})", avx512_target());
+  const std::size_t first = text.find("vfmadd231ps"), last = text.find("jne", first);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(count(text.substr(first, last - first), "vfmadd231ps"), 28u) << text;
+  EXPECT_EQ(count(text.substr(first, last - first), "%rsp"), 0u) << text;
+}
+
 TEST(CodegenMma, avx2_micro_kernel_stays_in_registers) {
   const std::string text = assembly(packed("f32", "f32", {6, 16, 256}, 8), avx2_target());
   EXPECT_EQ(count(text, "vfmadd"), 12u);
