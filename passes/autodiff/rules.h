@@ -211,5 +211,8 @@ std::vector<std::optional<ValueId>> transpose_ops(Builder& b, const Function& f,
                                                   const BackwardTable& backward);
 /// By value: depends on one of the marked args.
 std::vector<bool> depends_on(const Function& f, const std::vector<bool>& args);
+/// Where ways of multiplying one tangent meet again, one product with the sum of what they multiply with; what is then dead is gone.
+/// `tangents` says which arguments are tangents.
+Function gather_factors(const Function& f, const std::vector<bool>& tangents);
 
 }  // namespace burin::passes::autodiff

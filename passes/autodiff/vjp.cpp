@@ -81,7 +81,7 @@ Vjp vjp(const Function& f, const std::vector<bool>& active) {
   std::vector<ValueId> results = inlined.results;
   for (const auto& t : inlined.tangents)
     if (t) results.push_back(*t);
-  const Function both = b.finish(results);
+  const Function both = gather_factors(b.finish(results), is_tangent);
   const std::vector<bool> linear = depends_on(both, is_tangent);
 
   // Residuals: what linear ops read and is not linear itself, but for constants and the like, which are made again.
