@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "passes/fuse/attention.h"
 #include "passes/fuse/clusters.h"
+#include "passes/fuse/saved.h"
 #include "passes/lower/fusion_check.h"
 #include "passes/lower/nest.h"
 #include "passes/lower/rows_plan.h"
@@ -76,6 +77,8 @@ class Fuser {
       if (kind == Op::optimization_barrier || kind == Op::fusion)
         for (ValueId operand : f_.operands(op)) must[operand.index] = true;
     });
+    if (enabled_)
+      for (ValueId v : saved_values(f_, must)) must[v.index] = true;
     f_.for_each_op([&](OpId op) {
       const Op kind = f_.kind(op);
       for (std::size_t r = 0; r < f_.num_results(op); ++r) {

@@ -2,9 +2,9 @@
 // one where its tasks leave partial results to combine.
 //
 // Anchors are the ops that cannot be computed element by element at their users: reductions, dots, scatters. Everything else is
-// an expression, computed again where it is used, unless it is materialised: a result, an operand that must lie in memory, or a
-// value that reads several large arrays for several users. Materialised values join the kernel of an anchor that they follow
-// from (a dot's epilogue, a row of reductions) or become loops.
+// an expression, computed again where it is used, unless it is materialised: a result, an operand that must lie in memory, a
+// value that reads several large arrays for several users, or one that a product saves for later in place of itself. Materialised
+// values join the kernel of an anchor that they follow from (a dot's epilogue, a row of reductions) or become loops.
 #pragma once
 #include <string>
 #include <vector>
