@@ -37,6 +37,8 @@ using TextOf = std::function<std::string(const ir::Kernel&)>;
 std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads = 1,
                                 FileCache* files = nullptr, const TextOf& text_of = {});
 
+/// The LLVM IR as it is emitted, before any pass of LLVM's.
+std::string emit_raw_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
 /// The LLVM IR after optimisation, and the assembly: what compile turns into bytes.
 std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target);
 std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target, const TextOf& text_of = {});

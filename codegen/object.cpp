@@ -224,12 +224,24 @@ std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const 
   return Session(kernels, target, symbols, texts).file(FileKind::object);
 }
 
-std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
-  const Session session(kernels, target, nullptr);
+namespace {
+
+std::string text_of(const llvm::Module& module) {
   std::string text;
   llvm::raw_string_ostream out(text);
-  session.module->print(out, nullptr);
+  module.print(out, nullptr);
   return text;
+}
+
+}  // namespace
+
+std::string emit_raw_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  llvm::LLVMContext context;
+  return text_of(*build_module(context, *backend(target).machine, kernels, target, nullptr));
+}
+
+std::string emit_llvm(std::span<const ir::Kernel* const> kernels, const ir::Target& target) {
+  return text_of(*Session(kernels, target, nullptr).module);
 }
 
 std::string emit_assembly(std::span<const ir::Kernel* const> kernels, const ir::Target& target, const TextOf& text_of) {
