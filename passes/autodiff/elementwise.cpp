@@ -32,6 +32,15 @@ Expr sinh(Expr x) { return {x.b, x.b->sinh(x.v)}; }
 Expr cosh(Expr x) { return {x.b, x.b->cosh(x.v)}; }
 Expr rsqrt(Expr x) { return {x.b, x.b->rsqrt(x.v)}; }
 Expr sign(Expr x) { return {x.b, x.b->sign(x.v)}; }
+// C++ leaves open which operand of * it evaluates first; the ops of a derivative have one order.
+Expr one_minus_square(Expr x) {
+  const Expr less = 1.0 - x;
+  return less * (x + 1.0);
+}
+Expr square_minus_one(Expr x) {
+  const Expr less = x - 1.0;
+  return less * (x + 1.0);
+}
 
 }  // namespace
 
@@ -50,7 +59,7 @@ ValueId unary_tangent(Op op, JvpContext& c, ValueId xv, ValueId yv, ValueId tv) 
     case Op::log: return (t / x).v;
     case Op::log2: return (t / (x * std::numbers::ln2)).v;
     case Op::log1p: return (t / (x + 1.0)).v;
-    case Op::tanh: return (t * ((1.0 - y) * (y + 1.0))).v;
+    case Op::tanh: return (t * one_minus_square(y)).v;
     case Op::logistic: return (t * (y * (1.0 - y))).v;
     case Op::erf: return (t * (exp(-(x * x)) * two_over_root_pi)).v;
     case Op::erfc: return (t * (exp(-(x * x)) * -two_over_root_pi)).v;
@@ -58,14 +67,14 @@ ValueId unary_tangent(Op op, JvpContext& c, ValueId xv, ValueId yv, ValueId tv) 
     case Op::sin: return (t * cos(x)).v;
     case Op::cos: return (t * -sin(x)).v;
     case Op::tan: return (t * (y * y + 1.0)).v;
-    case Op::asin: return (t * rsqrt((1.0 - x) * (x + 1.0))).v;
-    case Op::acos: return (t * -rsqrt((1.0 - x) * (x + 1.0))).v;
+    case Op::asin: return (t * rsqrt(one_minus_square(x))).v;
+    case Op::acos: return (t * -rsqrt(one_minus_square(x))).v;
     case Op::atan: return (t / (x * x + 1.0)).v;
     case Op::sinh: return (t * cosh(x)).v;
     case Op::cosh: return (t * sinh(x)).v;
     case Op::asinh: return (t * rsqrt(x * x + 1.0)).v;
-    case Op::acosh: return (t * rsqrt((x - 1.0) * (x + 1.0))).v;
-    case Op::atanh: return (t / ((1.0 - x) * (x + 1.0))).v;
+    case Op::acosh: return (t * rsqrt(square_minus_one(x))).v;
+    case Op::atanh: return (t / one_minus_square(x)).v;
     default: BURIN_CHECK(false, std::string(name(op))); return {};
   }
 }
@@ -99,8 +108,8 @@ namespace {
 // The share of a tie that each operand of max or min gets is one half.
 ValueId extremum_weight(Builder& b, Op op, ValueId mine, ValueId other) {
   const ValueId wins = op == Op::max ? b.gt(mine, other) : b.lt(mine, other);
-  return b.select(wins, b.full_like(mine, 1),
-                  b.select(b.eq(mine, other), b.full_like(mine, 0.5), b.full_like(mine, 0)));
+  const ValueId one = b.full_like(mine, 1), equal = b.eq(mine, other), half = b.full_like(mine, 0.5);
+  return b.select(wins, one, b.select(equal, half, b.full_like(mine, 0)));
 }
 
 }  // namespace
@@ -142,18 +151,21 @@ void jvp_binary(JvpContext& c) {
       // x^y: the derivative in x of 0^0 is 0, not 0 * inf; where x is 0 the one in y is 0, not 0 * -inf. Where only y is 0
       // nothing is hidden: y * x^(y - 1) is 0 there but has a derivative.
       if (has(0)) {
-        const ValueId corner = b.bit_and(b.eq(x.v, x.full(0)), b.eq(y.v, y.full(0)));
-        const Expr less{&b, b.select(corner, y.full(1), (y - 1.0).v)};
-        give(t(0) * Expr{&b, b.select(corner, y.full(0), (y * Expr{&b, b.pow(x.v, less.v)}).v)});
+        const ValueId base_is_zero = b.eq(x.v, x.full(0));
+        const ValueId corner = b.bit_and(base_is_zero, b.eq(y.v, y.full(0))), one = y.full(1);
+        const Expr less{&b, b.select(corner, one, (y - 1.0).v)};
+        const ValueId zero = y.full(0);
+        give(t(0) * Expr{&b, b.select(corner, zero, (y * Expr{&b, b.pow(x.v, less.v)}).v)});
       }
       if (has(1)) {
-        const ValueId safe = b.select(b.eq(x.v, x.full(0)), x.full(1), x.v);
+        const ValueId base_is_zero = b.eq(x.v, x.full(0));
+        const ValueId safe = b.select(base_is_zero, x.full(1), x.v);
         give(t(1) * (Expr{&b, b.log(safe)} * Expr{&b, z}));
       }
       return;
     }
     case Op::atan2: {
-      const Expr square = x * x + y * y;
+      const Expr x_square = x * x, square = x_square + y * y;
       if (has(0)) give(t(0) * (y / square));
       if (has(1)) give(t(1) * -(x / square));
       return;
@@ -164,7 +176,8 @@ void jvp_binary(JvpContext& c) {
 
 void jvp(Tag<Op::select>, JvpContext& c) {
   c.emit_primal();
-  c.add_tangent(0, c.b.select(c.primal(0), c.tangent_or_zeros(1), c.tangent_or_zeros(2)));
+  const ValueId t = c.tangent_or_zeros(1);
+  c.add_tangent(0, c.b.select(c.primal(0), t, c.tangent_or_zeros(2)));
 }
 
 void jvp(Tag<Op::clamp>, JvpContext& c) {
@@ -173,8 +186,8 @@ void jvp(Tag<Op::clamp>, JvpContext& c) {
   const ValueId low = c.primal(0), x = c.primal(1), high = c.primal(2);
   const auto where = [&](ValueId mask, ValueId t) { c.add_tangent(0, b.select(mask, t, b.full_like(t, 0))); };
   // high has the last word: it also bounds low.
-  if (c.tangent(0)) where(b.bit_and(b.gt(low, x), b.le(low, high)), *c.tangent(0));
-  if (c.tangent(1)) where(b.bit_and(b.ge(x, low), b.le(x, high)), *c.tangent(1));
+  if (c.tangent(0)) where(b.emit<Op::bit_and>({b.gt(low, x), b.le(low, high)}), *c.tangent(0));
+  if (c.tangent(1)) where(b.emit<Op::bit_and>({b.ge(x, low), b.le(x, high)}), *c.tangent(1));
   if (c.tangent(2)) where(b.lt(high, b.max(x, low)), *c.tangent(2));
 }
 

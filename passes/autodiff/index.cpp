@@ -66,7 +66,7 @@ ValueId largest_starts(Builder& b, ValueId indices, std::int64_t index_vector_di
 ValueId window_fits(Builder& b, const attrs::scatter& s, ValueId indices, const Shape& operand, const Shape& updates) {
   const ValueId last = largest_starts(b, indices, s.index_vector_dim, s.scatter_dims_to_operand_dims, operand,
                                       window_sizes(s, operand, updates));
-  ValueId fits = b.bit_and(b.ge(indices, b.full_like(indices, 0)), b.le(indices, last));
+  ValueId fits = b.emit<Op::bit_and>({b.ge(indices, b.full_like(indices, 0)), b.le(indices, last)});
   if (s.index_vector_dim < static_cast<std::int64_t>(b.type(indices).rank()))
     fits = b.reduce(Op::reduce_and, fits, {s.index_vector_dim});
   Ints dims;
@@ -110,9 +110,8 @@ void jvp(Tag<Op::scatter>, JvpContext& c) {
   // The last write to an element wins. Number the updates from 1, write the numbers the same way, and read back who won.
   c.emit_primal();
   const Shape shape = b.type(operand).shape, update_shape = b.type(updates).shape;
-  const ValueId numbers = b.reshape(
-      b.add(b.iota(DType::i64, Shape{update_shape.size()}, 0), b.full(Type{DType::i64, Shape{update_shape.size()}}, 1)),
-      update_shape);
+  const ValueId from_zero = b.iota(DType::i64, Shape{update_shape.size()}, 0);
+  const ValueId numbers = b.reshape(b.add(from_zero, b.full_like(from_zero, 1)), update_shape);
   const ValueId winners = b.emit<Op::scatter>({b.full(Type{DType::i64, shape}, 0), indices, numbers}, s);
   attrs::scatter add = s;
   add.combine = Combine::add;
@@ -134,7 +133,8 @@ void transpose(Tag<Op::scatter>, TransposeContext& c) {
   const ValueId read = b.emit<Op::gather>({c.ct(), c.operands[1]}, gather_like(s, shape, updates));
   if (s.mode == IndexMode::error) return c.give(2, read);
   // A dropped window has no influence; the gather above clamped it onto elements that it never touched.
-  c.give(2, b.select(window_fits(b, s, c.operands[1], shape, updates), read, b.full_like(read, 0)));
+  const ValueId fits = window_fits(b, s, c.operands[1], shape, updates);
+  c.give(2, b.select(fits, read, b.full_like(read, 0)));
 }
 
 void jvp(Tag<Op::dynamic_slice>, JvpContext& c) {

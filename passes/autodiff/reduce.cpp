@@ -66,7 +66,7 @@ void jvp(Tag<Op::reduce_prod>, JvpContext& c) {
   while (n > 1) {
     const std::int64_t half = n / 2, rest = n - 2 * half;
     const ValueId x0 = part(x, 0, half), x1 = part(x, half, 2 * half), t0 = part(t, 0, half), t1 = part(t, half, 2 * half);
-    ValueId product = b.mul(x0, x1), tangent = b.add(b.mul(t0, x1), b.mul(t1, x0));
+    ValueId product = b.mul(x0, x1), tangent = b.emit<Op::add>({b.mul(t0, x1), b.mul(t1, x0)});
     if (rest > 0) {
       product = b.emit<Op::concatenate>({product, part(x, n - 1, n)}, {.axis = 0});
       tangent = b.emit<Op::concatenate>({tangent, part(t, n - 1, n)}, {.axis = 0});

@@ -38,7 +38,7 @@ void batch(Tag<Op::pad>, BatchContext& c) {
   const Shape shape = b.type(padded).shape;
   const ValueId where = b.emit<Op::pad>(
       {b.full(Type{DType::bool_, example.shape}, 0), b.full(Type{DType::bool_, {}}, 1)}, a);
-  c.give(b.select(repeat(b, where, c.size), b.broadcast(c.operand(1), shape, {0}), padded));
+  c.give(b.emit<Op::select>({repeat(b, where, c.size), b.broadcast(c.operand(1), shape, {0}), padded}));
 }
 
 void batch(Tag<Op::concatenate>, BatchContext& c) {

@@ -44,7 +44,7 @@ Rewrite index(const Site& s) {
                                .start_index_map = {axis}, .index_vector_dim = static_cast<std::int64_t>(row_shape.rank()),
                                .slice_sizes = Ints(to.rank(), 1), .mode = IndexMode::error});
   }
-  const ValueId hit = b.eq(b.iota(index_dtype, to, axis), b.broadcast(wanted, to, rows));
+  const ValueId hit = b.emit<Op::eq>({b.iota(index_dtype, to, axis), b.broadcast(wanted, to, rows)});
   const ValueId update = b.broadcast(b.add(b.reshape(s.operands[2], row_shape), zero), to, rows);
   return b.select(hit, update, b.full(s.results[0], 0));
 }
