@@ -1,0 +1,30 @@
+// The programs whose tables are kept: tests/tables/corpus.txt, a line each.
+#pragma once
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/target.h"
+#include "passes/pipeline.h"
+
+namespace burin::tables {
+
+struct Program {
+  std::string name;                     // folder, file and words: of the file in tests/tables/expected, without .txt
+  std::string path;                     // IR text
+  std::vector<std::string> transforms;  // gradient, tangent, batch, in this order of application
+  std::vector<ir::Target> targets;
+  bool donated = false, excess_precision = true, fused = true;
+
+  /// As read, then as each transform leaves it; the last is what is compiled. With the name of each.
+  std::vector<std::pair<std::string, ir::Function>> functions() const;
+  passes::Options options(const ir::Function& f) const;
+  friend std::ostream& operator<<(std::ostream& out, const Program& program) { return out << program.path; }
+};
+
+/// Throws std::runtime_error for a line that says something else.
+std::vector<Program> corpus();
+
+}  // namespace burin::tables
