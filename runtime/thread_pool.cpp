@@ -141,10 +141,12 @@ class Pool {
   }
 
   bool start_worker() {
-    // A host's signal handlers run on the host's threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    // A host's signal handlers run on the host's threads, but for what an instruction of the worker raises: blocked, that would end
+    // the process without the handler.
+    sigset_t sent, before;
+    sigfillset(&sent);
+    for (int raised : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&sent, raised);
+    pthread_sigmask(SIG_SETMASK, &sent, &before);
     bool started = true;
     try {
       awake_.fetch_add(1, std::memory_order_relaxed);

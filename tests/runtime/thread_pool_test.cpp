@@ -1,6 +1,8 @@
 #include "runtime/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <ucontext.h>
 
 #include <atomic>
 #include <chrono>
@@ -61,6 +63,32 @@ INSTANTIATE_TEST_SUITE_P(Threads, ThreadPool, testing::Values(1, 2, 3, 8));
 
 void sleep_a_little(void*, int, std::int64_t begin, std::int64_t end) {
   std::this_thread::sleep_for(std::chrono::milliseconds(end - begin));
+}
+
+// What an instruction raises no other thread can handle: workers do not block it.
+TEST(ThreadPoolSession, WorkersRaiseWhatTheirInstructionsDo) {
+  static std::atomic<int> handled{0};
+  handled = 0;
+  struct sigaction action = {}, before = {};
+  action.sa_sigaction = [](int, siginfo_t*, void* context) {
+    static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP] += 2;  // past ud2
+    ++handled;
+  };
+  action.sa_flags = SA_SIGINFO;
+  ASSERT_EQ(sigaction(SIGILL, &action, &before), 0);
+  {
+    reset_worker_counters();
+    PoolSession session(2);
+    const auto raise = [](void*, int worker, std::int64_t, std::int64_t) {
+      if (worker == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      else
+        asm volatile("ud2");
+    };
+    for (int run = 0; run < 500 && tasks_run_by_worker(1) == 0; ++run) session.run(16, raise, nullptr);
+    EXPECT_GT(handled, 0);
+  }
+  sigaction(SIGILL, &before, nullptr);
 }
 
 TEST(ThreadPoolSession, SeveralWorkersTakePart) {
