@@ -3,7 +3,6 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 
 #include "base/check.h"
 #include "codegen/emit/elementwise.h"
+#include "codegen/emit/pairs.h"
 #include "codegen/emitter.h"
 
 namespace burin::codegen {
@@ -151,44 +151,38 @@ void KernelEmitter::emit_finish(const Stmt& s) {
   set(s.result, {value, s.dtype, acc.per_iteration, is_half(s.dtype)});
 }
 
-namespace {
-
-/// Where operand a or b lies: an address for row = column = 0, and what each index adds to it, in elements.
-struct Operand {
-  ir::BufferId buffer;
-  llvm::Value* base = nullptr;
-  std::int64_t per_row = 0, per_column = 0, per_depth = 0;
-};
-
-/// sum + a * b for vectors of pairs of bf16 in i32: one instruction where there is one, else what it does, step by
-/// step.
-llvm::Value* add_pairs(llvm::IRBuilderBase& b, const ir::Target& target, llvm::Value* sum, llvm::Value* left,
-                       llvm::Value* right) {
-  auto* type = llvm::cast<llvm::FixedVectorType>(sum->getType());
-  const unsigned width = type->getNumElements();
-  if (target.multiplies_bf16_pairs()) {
-    const llvm::Intrinsic::ID id = width == 16  ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512
-                                   : width == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
-                                                : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
-    llvm::Type* pairs = llvm::FixedVectorType::get(b.getBFloatTy(), 2 * width);
-    return b.CreateIntrinsic(id, {sum, b.CreateBitCast(left, pairs), b.CreateBitCast(right, pairs)});
+KernelEmitter::Operand KernelEmitter::operand_of(const Stmt& s, ir::BufferId buffer, std::span<const ir::Affine> indices) {
+  const ir::Affine offset = offset_of(kernel_.buffers[buffer.index], indices);
+  std::vector<ir::Affine> first(indices.begin(), indices.end());
+  for (ir::VarId var : {s.row, s.column, s.depth}) {
+    for (ir::Affine& index : first) index = ir::substitute(index, var, 0);
   }
-  llvm::Type* bits = left->getType();
-  const auto word = [&](std::uint32_t value) { return llvm::ConstantInt::get(bits, value); };
-  const auto flushed = [&](llvm::Value* x) {
-    llvm::Value* raw = b.CreateBitCast(x, bits);
-    llvm::Value* subnormal = b.CreateICmpULT(b.CreateAnd(raw, word(0x7fffffff)), word(0x00800000));
-    return b.CreateBitCast(b.CreateSelect(subnormal, b.CreateAnd(raw, word(0x80000000)), raw), type);
-  };
-  const auto high = [&](llvm::Value* pair) { return flushed(b.CreateAnd(pair, word(0xffff0000))); };
-  const auto low = [&](llvm::Value* pair) { return flushed(b.CreateShl(pair, word(16))); };
-  const auto multiply_add = [&](llvm::Value* x, llvm::Value* y, llvm::Value* z) {
-    return flushed(b.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {x, y, z}));
-  };
-  return multiply_add(low(left), low(right), multiply_add(high(left), high(right), flushed(sum)));
+  return {buffer, address_of(buffer, first).pointer, offset.coefficient(s.row), offset.coefficient(s.column),
+          offset.coefficient(s.depth)};
 }
 
-}  // namespace
+llvm::Value* KernelEmitter::load_columns(const Operand& o, llvm::Value* pointer, std::int64_t width, std::int64_t left) {
+  const ir::Buffer& buffer = kernel_.buffers[o.buffer.index];
+  const llvm::Align align(size_of(buffer.dtype));
+  llvm::Type* stored = memory_type(buffer.dtype);
+  llvm::Type* several = vector_type(stored, width);
+  std::vector<llvm::Constant*> inside;
+  for (std::int64_t lane = 0; lane < width; ++lane) inside.push_back(b_.getInt1(lane < left));
+  llvm::Value* mask = llvm::ConstantVector::get(inside);
+  llvm::Value* zero = llvm::Constant::getNullValue(several);
+  llvm::Value* loaded;
+  if (o.per_column == 1) {
+    loaded = left >= width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(several, pointer, align))
+                           : b_.CreateMaskedLoad(several, pointer, align, mask, zero);
+  } else {
+    std::vector<std::uint64_t> offsets;
+    for (std::int64_t lane = 0; lane < width; ++lane)
+      offsets.push_back(static_cast<std::uint64_t>(lane * o.per_column));
+    llvm::Value* pointers = b_.CreateGEP(stored, pointer, llvm::ConstantDataVector::get(module_.getContext(), offsets));
+    loaded = b_.CreateMaskedGather(several, pointers, align, mask, zero);
+  }
+  return annotate(loaded, o.buffer);
+}
 
 // The whole tile is held in vectors along its columns across the loop over k: one fused multiply-add per vector and k.
 // An operand that does not depend on the column is one scalar, spread; LLVM makes an embedded broadcast of it.
@@ -196,6 +190,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
   BURIN_CHECK(tile.dtype == f32 || tile.dtype == f64, "a matrix tile is f32 or f64");
   BURIN_CHECK(lanes_ == 1 && tile.shape.rank() == 2 && s.hi.size() == 1, "mma stands outside vector loops");
+  if (s.block != 0) return uses_tiles(s) ? emit_tile_mma(s) : emit_block_mma(s);
   const std::int64_t rows = tile.shape[0], columns = tile.shape[1];
   const std::int64_t widest = target_.vector_bits() / static_cast<std::int64_t>(8 * size_of(tile.dtype));
   std::int64_t width = widest;
@@ -204,16 +199,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   llvm::Type* element = memory_type(tile.dtype);
   llvm::Type* vector = vector_type(element, width);
 
-  auto prepare = [&](ir::BufferId buffer, std::span<const ir::Affine> indices) {
-    const ir::Affine offset = offset_of(kernel_.buffers[buffer.index], indices);
-    std::vector<ir::Affine> first(indices.begin(), indices.end());
-    for (ir::VarId var : {s.row, s.column, s.depth}) {
-      for (ir::Affine& index : first) index = ir::substitute(index, var, 0);
-    }
-    return Operand{buffer, address_of(buffer, first).pointer, offset.coefficient(s.row), offset.coefficient(s.column),
-                   offset.coefficient(s.depth)};
-  };
-  const std::array<Operand, 2> operands = {prepare(s.a, s.a_indices), prepare(s.b, s.b_indices)};
+  const std::array<Operand, 2> operands = {operand_of(s, s.a, s.a_indices), operand_of(s, s.b, s.b_indices)};
 
   llvm::Type* const_type = b_.getInt64Ty();
   auto tile_slot = [&](std::int64_t r, std::int64_t g) {
@@ -274,24 +260,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
       llvm::Value* scalar = annotate(b_.CreateAlignedLoad(stored, pointer, stored_align), o.buffer);
       return known = b_.CreateVectorSplat(static_cast<unsigned>(width), widen(scalar, buffer.dtype));
     }
-    const std::int64_t left = std::min(width, columns - g * width);
-    llvm::Type* several = vector_type(stored, width);
-    std::vector<llvm::Constant*> inside;
-    for (std::int64_t lane = 0; lane < width; ++lane) inside.push_back(b_.getInt1(lane < left));
-    llvm::Value* mask = llvm::ConstantVector::get(inside);
-    llvm::Value* zero = llvm::Constant::getNullValue(several);
-    llvm::Value* loaded;
-    if (o.per_column == 1) {
-      loaded = left == width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(several, pointer, stored_align))
-                             : b_.CreateMaskedLoad(several, pointer, stored_align, mask, zero);
-    } else {
-      std::vector<std::uint64_t> offsets;
-      for (std::int64_t lane = 0; lane < width; ++lane)
-        offsets.push_back(static_cast<std::uint64_t>(lane * o.per_column));
-      llvm::Value* pointers = b_.CreateGEP(stored, pointer, llvm::ConstantDataVector::get(context, offsets));
-      loaded = b_.CreateMaskedGather(several, pointers, stored_align, mask, zero);
-    }
-    return known = widen(annotate(loaded, o.buffer), buffer.dtype);
+    return known = widen(load_columns(o, pointer, width, columns - g * width), buffer.dtype);
   };
   std::vector<llvm::Value*> next(count);
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -6,9 +6,12 @@
 // accumulators keep the old value, index errors are not reported.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/kernel/kernel.h"
@@ -148,6 +151,21 @@ class KernelEmitter {
 
   // emit_accumulate.cpp: tiles of products
   void emit_mma(const Stmt& s);
+  /// Where a factor lies: an address for row = column = depth = 0, and what each index adds to it, in elements.
+  struct Operand {
+    ir::BufferId buffer;
+    llvm::Value* base = nullptr;
+    std::int64_t per_row = 0, per_column = 0, per_depth = 0;
+  };
+  Operand operand_of(const Stmt& s, ir::BufferId buffer, std::span<const ir::Affine> indices);
+  /// `width` elements from `pointer` on along the columns, of which the first `left` are there, as they lie in memory.
+  llvm::Value* load_columns(const Operand& o, llvm::Value* pointer, std::int64_t width, std::int64_t left);
+
+  // emit_tiles.cpp: products by blocks of k
+  bool uses_tiles(const Stmt& s);
+  void choose_tiles(const ir::Block& block, std::map<std::pair<std::int64_t, std::int64_t>, int>& registers);
+  void emit_tile_mma(const Stmt& s);
+  void emit_block_mma(const Stmt& s);
 
   struct DelayedStore {
     Address address;
@@ -184,6 +202,7 @@ class KernelEmitter {
   std::vector<Accumulator> accumulators_;
   std::vector<std::pair<const Stmt*, std::vector<DelayedStore>>> delayed_;
   bool delays_stores_ = false;
+  std::optional<std::set<const Stmt*>> on_tiles_;  // the mma that are tile instructions
   std::uint32_t next_depth_ = 0;
   std::int64_t lanes_ = 1;         // width of the vector loop around this point, else 1
   llvm::Value* mask_ = nullptr;    // null: every lane runs

@@ -16,6 +16,8 @@ struct Target {
   std::int64_t vector_bits() const { return isa == Isa::avx2 ? 256 : 512; }
   /// Has the instruction that multiplies pairs of bf16.
   bool multiplies_bf16_pairs() const { return isa == Isa::avx512_bf16 || isa == Isa::amx; }
+  /// Has registers for tiles of matrices, and the instruction that multiplies tiles of pairs of bf16.
+  bool multiplies_tiles() const { return isa == Isa::amx; }
   std::int64_t vector_registers() const { return isa == Isa::avx2 ? 16 : 32; }
   friend bool operator==(const Target&, const Target&) = default;
 };

@@ -59,7 +59,7 @@ struct Operand {
 };
 struct Mma {
   Operand tile, a, b;
-  std::int64_t rows = 0, columns = 0;
+  std::int64_t rows = 0, columns = 0, block = 0;
 };
 
 Op op_of(Reduce reduce) {
@@ -97,11 +97,20 @@ void multiply(const Mma& mma, std::int64_t depth, Tile* tile, const A* a, const 
       Tile& sum = tile[r * mma.tile.row + c * mma.tile.column];
       const A* left = a + r * mma.a.row + c * mma.a.column;
       const B* right = b + r * mma.b.row + c * mma.b.column;
+      [[maybe_unused]] PairSums sums;
       for (std::int64_t k = 0; k < depth; ++k, left += mma.a.depth, right += mma.b.depth) {
-        if constexpr (std::is_same_v<A, std::uint32_t>)
-          sum = add_pair(sum, *left, *right);
-        else
+        if constexpr (std::is_same_v<A, std::uint32_t>) {
+          if (mma.block == 0) {
+            sum = add_pair(sum, *left, *right);
+            continue;
+          }
+          sums.add(*left, *right);
+          if ((k + 1) % mma.block != 0 && k + 1 < depth) continue;
+          sum = sums.added_to(sum);
+          sums = {};
+        } else {
           sum = std::fma(static_cast<Tile>(*left), static_cast<Tile>(*right), sum);
+        }
       }
     }
 }
@@ -292,6 +301,7 @@ class KernelRunner::Machine {
     Mma m{operand(s.buffer, {Affine(s.row), Affine(s.column)}), operand(s.a, s.a_indices), operand(s.b, s.b_indices)};
     m.rows = buffers_[s.buffer.index].shape[0];
     m.columns = buffers_[s.buffer.index].shape[1];
+    m.block = s.block;
     return m;
   }
 

@@ -186,6 +186,7 @@ class KernelHash {
         hasher_.add(s.b.index);
         add(s.a_indices);
         add(s.b_indices);
+        hasher_.add(s.block);
         return;
     }
   }

@@ -93,7 +93,8 @@ enum class StmtKind : std::uint8_t {
   finish,      // result = finish acc: lane[i] op= lane[i + h] for h = L/2, ..., 2, 1; then lane 0, converted to dtype
   bind,        // var = bind arg in 0..extent mode: an integer value becomes an index variable with a known range
   mma          // tile[r,c] += a[...] * b[...] for (r, c, k): factors in the tile's dtype, fused multiply-add, k ascending; factors
-               // in u32 are pairs of bf16, whose products are added high half first, subnormals flushed (ir/kernel/pairs.h)
+               // in u32 are pairs of bf16, whose products are added high half first, subnormals flushed, or block by block of k
+               // (ir/kernel/pairs.h)
 };
 
 struct Stmt;
@@ -136,6 +137,7 @@ struct Stmt {
   VarId row{}, column{}, depth{};
   BufferId a{}, b{};
   std::vector<Affine> a_indices{}, b_indices{};
+  std::int64_t block = 0;  // mma of pairs: so many of k at a time, as tile instructions sum them; 0: k by k
 };
 
 /// Where an out-of-range index is reported: "gather: index {index} is out of range for axis 0 of f32[32,64]: expected 0 to
@@ -176,7 +178,7 @@ std::string print_structure(const Kernel& kernel);
 Kernel parse_kernel(std::string_view text, std::string_view file = "<text>");
 /// "", or the first broken invariant and the statement that breaks it:
 ///   K1   every id is defined once, before its uses, in a scope around them
-///   K2   dtypes agree: of `let` by the op's type rule, of the others exactly; finish alone converts
+///   K2   dtypes agree: of `let` by the op's type rule, of the others exactly; finish alone converts; blocks are of pairs
 ///   K3   every index lies inside its axis, for all values of the variables that bounds and conditions leave
 ///   K4   what one task stores into a parameter no other task stores or loads
 ///   K5   a vector loop holds no mma and no other vector loop; the bounds of loops inside it are the same for all lanes

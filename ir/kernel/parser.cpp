@@ -309,6 +309,14 @@ class KernelParser {
     if (natural("`0..extent`") != 0) in_.fail_expected("a range from 0");
     in_.expect("..");
     s.hi = bound();
+    if (in_.accept("blocks")) {
+      const std::size_t at = in_.position();
+      s.block = natural("the pairs of a block");
+      if (s.block == 0) {
+        in_.set_position(at);
+        in_.fail_expected("the pairs of a block, at least one");
+      }
+    }
     const std::size_t end = in_.position();
     s.depth = define_var(depth);
     in_.set_position(factors);

@@ -245,6 +245,7 @@ class KernelPrinter {
         text += define(s.column) + "] += ";
         const std::string depth = define(s.depth);
         text += access(s.a, s.a_indices) + " * " + access(s.b, s.b_indices) + " for " + depth + " in 0.." + bound(s.hi);
+        if (s.block != 0) text += " blocks " + std::to_string(s.block);
         statement(text);
         return leave_scope(outer);
       }

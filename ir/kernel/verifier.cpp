@@ -439,6 +439,8 @@ class KernelVerifier {
       if (kernel_.buffers[factor.index].space == Space::tile) return fail("K6", "mma reads its factors from memory");
     }
     if (s.hi.size() != 1) return fail("K9", "mma has one bound for its depth");
+    if (s.block != 0 && !pairs) return fail("K2", "mma goes by blocks over pairs of bf16 alone");
+    if (s.block < 0) return fail("K9", fmt::format("blocks of {}", s.block));
     check_vars(s.hi);
     if (failed()) return;
     const std::size_t facts = facts_.size(), vars = scope_vars_.size();

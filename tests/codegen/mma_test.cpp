@@ -62,6 +62,18 @@ void compare(const std::string& text) {
   compare(kernel, given);
 }
 
+std::string assembly(const std::string& text, const ir::Target& target) {
+  const Kernel kernel = ir::parse_kernel(text);
+  const Kernel* kernels[] = {&kernel};
+  return codegen::emit_assembly(kernels, target);
+}
+
+std::size_t count(const std::string& text, std::string_view word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
 TEST(CodegenMma, packed_panels) {
   for (Shape2 s : {Shape2{14, 32, 33},
                    {6, 16, 7},
@@ -102,6 +114,102 @@ TEST(CodegenMma, pairs) {
       compare(kernel, given);
     }
   }
+}
+
+/// c = c0 + a b over packed pairs as tiles read them, a[r, k] in rows that lie apart, b[k, j].
+std::string packed_rows(Shape2 s, int block) {
+  return fmt::format(R"(kernel @mma(in a: u32[{0},{2}] strides [{3},1], in b: u32[{2},{1}], inout c: f32[{0},{1}]) {{
+  tile acc: f32[{0},{1}]
+  for r in 0..{0} unroll {{
+    for j in 0..{1} vector 16 {{
+      %0 = load c[r, j]
+      store acc[r, j], %0
+    }}
+  }}
+  mma acc[r, j] += a[r, k] * b[k, j] for k in 0..{2} blocks {4}
+  for r in 0..{0} unroll {{
+    for j in 0..{1} vector 16 {{
+      %1 = load acc[r, j]
+      store c[r, j], %1
+    }}
+  }}
+}})",
+                     s.rows, s.columns, s.depth, s.depth + 5, block);
+}
+
+/// Pairs with as many leading bits of the exponent as `exponents` leaves; what is added to is around the smallest normal number.
+std::vector<Literal> pairs_for(const Kernel& kernel, std::uint32_t exponents) {
+  std::vector<Literal> given;
+  std::uint32_t bits = 54321;
+  for (std::size_t i = 0; i < kernel.num_params(); ++i) {
+    Literal x({kernel.buffers[i].dtype, Shape::of(kernel.buffers[i].span())});
+    for (std::int64_t j = 0; j < x.type().size(); ++j) {
+      bits = bits * 1664525 + 1013904223;
+      if (i == 2)
+        x.set(j, 1e-38 * static_cast<double>(j % 7));
+      else
+        x.set_int(j, static_cast<std::int64_t>((bits & exponents) | (bits & 0x807f807fu)));
+    }
+    given.push_back(x);
+  }
+  return given;
+}
+
+// Sums by blocks: shapes that tiles hold, and others; a depth that blocks divide, and others.
+TEST(CodegenMma, pairs_by_blocks) {
+  for (const auto& [s, block] : {std::pair{Shape2{32, 32, 64}, 16}, {{16, 16, 16}, 16}, {{22, 32, 18}, 9}, {{1, 16, 5}, 5}, {{9, 32, 32}, 16},
+                                 {{17, 24, 33}, 16}, {{3, 5, 3}, 2}, {{5, 1, 40}, 20}, {{32, 16, 8}, 16}, {{1, 1, 1}, 1}}) {
+    SCOPED_TRACE(fmt::format("{}x{}x{} by {}", s.rows, s.columns, s.depth, block));
+    const std::string blocks = " blocks " + std::to_string(block) + "\n  for r in";
+    std::string along_rows = packed("f32", "u32", s, 16);
+    along_rows.replace(along_rows.find("\n  for r in", along_rows.find("mma acc")), 11, blocks);
+    for (const std::string& text : {packed_rows(s, block), along_rows})
+      for (const std::uint32_t exponents : {0x7f807f80u, 0x1f801f80u, 0x01000100u}) {
+        const Kernel kernel = ir::parse_kernel(text);
+        compare(kernel, pairs_for(kernel, exponents));
+      }
+    EXPECT_EQ(ir::verify(ir::parse_kernel(packed_rows(s, block))), "");
+  }
+}
+
+// Tile registers have one shape each throughout a function: what does not fit beside the first product is done without.
+TEST(CodegenMma, products_of_different_shapes_in_one_kernel) {
+  const std::string text = R"(kernel @two(in a: u32[40,32], in b: u32[32,32], inout c: f32[40,32]) {
+  tile large: f32[32,32]
+  tile small: f32[8,32]
+  for r in 0..32 unroll {
+    for j in 0..32 vector 16 {
+      %0 = load c[r, j]
+      store large[r, j], %0
+    }
+  }
+  for r in 0..8 unroll {
+    for j in 0..32 vector 16 {
+      %1 = load c[r + 32, j]
+      store small[r, j], %1
+    }
+  }
+  for i in 0..2 {
+    mma large[r, j] += a[r, k + 16*i] * b[k + 16*i, j] for k in 0..16 blocks 16
+    mma small[r, j] += a[r + 32, k + 16*i] * b[k + 16*i, j] for k in 0..16 blocks 16
+  }
+  for r in 0..32 unroll {
+    for j in 0..32 vector 16 {
+      %2 = load large[r, j]
+      store c[r, j], %2
+    }
+  }
+  for r in 0..8 unroll {
+    for j in 0..32 vector 16 {
+      %3 = load small[r, j]
+      store c[r + 32, j], %3
+    }
+  }
+})";
+  const Kernel kernel = ir::parse_kernel(text);
+  ASSERT_EQ(ir::verify(kernel), "");
+  compare(kernel, pairs_for(kernel, 0x1f801f80u));
+  EXPECT_EQ(count(assembly(text, {.isa = ir::Isa::amx}), "tdpbf16ps"), 4u);
 }
 
 TEST(CodegenMma, depth_that_depends_on_the_task) {
@@ -153,18 +261,6 @@ TEST(CodegenMma, an_edge_is_written_through_a_mask) {
     }
   }
 })");
-}
-
-std::string assembly(const std::string& text, const ir::Target& target) {
-  const Kernel kernel = ir::parse_kernel(text);
-  const Kernel* kernels[] = {&kernel};
-  return codegen::emit_assembly(kernels, target);
-}
-
-std::size_t count(const std::string& text, std::string_view word) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-  return found;
 }
 
 TEST(CodegenMma, avx512_micro_kernel_stays_in_registers) {
@@ -219,6 +315,23 @@ TEST(CodegenMma, avx2_micro_kernel_stays_in_registers) {
   EXPECT_EQ(count(text, "vfmadd"), 12u);
   EXPECT_EQ(count(text, "%rsp"), 0u) << text;
   EXPECT_EQ(count(text, "%zmm"), 0u);
+}
+
+// The loop: four products, two loads of either factor and nothing else of tiles; the tiles are configured once, before it.
+TEST(CodegenMma, tiles_stay_in_registers) {
+  const std::string text = assembly(packed_rows({32, 32, 256}, 16), {.isa = ir::Isa::amx});
+  EXPECT_EQ(count(text, "tdpbf16ps"), 4u) << text;
+  EXPECT_EQ(count(text, "tileloadd"), 8u) << text;
+  EXPECT_EQ(count(text, "tilestored"), 4u) << text;
+  EXPECT_EQ(count(text, "ldtilecfg"), 1u);
+  EXPECT_EQ(count(text, "tilerelease"), 1u);
+  const std::size_t first = text.find("tdpbf16ps"), last = text.rfind("tdpbf16ps");
+  const std::size_t head = text.rfind("\n.L", first);
+  const std::string loop = text.substr(head, text.find('\n', text.find("\tj", last)) - head);
+  EXPECT_EQ(count(loop, "tdpbf16ps"), 4u) << loop;
+  EXPECT_EQ(count(loop, "tileloadd"), 4u) << loop;
+  EXPECT_EQ(count(loop, "(%rsp"), 0u) << loop;
+  EXPECT_LT(text.find("ldtilecfg"), head);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -168,6 +169,21 @@ TEST(Interpreter, MmaOfHalvesAccumulatesInTheTilesDtype) {
       for (std::size_t k = 0; k < 3; ++k) sum = std::fma(float(a[3 * i + k]), float(b[2 * (2 - k) + j]), sum);
       EXPECT_EQ(c[2 * i + j], sum);
     }
+}
+
+// Within a block the low halves' products are summed apart from those of the high halves, both from zero.
+TEST(Interpreter, MmaOfPairsByBlocks) {
+  const auto pair = [](float low, float high) {
+    return (std::bit_cast<std::uint32_t>(high) & 0xffff0000u) | std::bit_cast<std::uint32_t>(low) >> 16;
+  };
+  const float u = 0x1p-24f;  // 1 + u is 1, 1 + 2u is a number
+  std::vector<std::uint32_t> a = {pair(1, u), pair(u, u), pair(0, 0), pair(0, 0), pair(0, 0),   // 1 + u, u + u
+                                  pair(u, 0), pair(0, u), pair(u, 0), pair(0, 0), pair(u, 0)};  // (u, u), (u, 0), (u, 0)
+  std::vector<std::uint32_t> b(15, pair(1, 1));
+  for (std::size_t k = 0; k < 5; ++k) b[3 * k + 2] = pair(-1, -1);
+  std::vector<float> c = {0, 1, 0, 1, 1 + 2 * u, 0x1p-130f};
+  run_in_every_order(parse_kernel(kernels::pairs), {bytes(a), bytes(b), nullptr}, 2, c);
+  EXPECT_EQ(c, (std::vector<float>{1 + 2 * u, 2, -1 - 2 * u, 1 + 4 * u, 1 + 4 * u, -4 * u}));
 }
 
 TEST(Interpreter, OtherStatements) {

@@ -102,6 +102,9 @@ TEST(KernelText, HashSeesStructureAndNotNames) {
   EXPECT_NE(changed("x: f32[10]", "x: f32[10] strides [2]"), hash);
   EXPECT_NE(changed(" and 11 - j >= 0", ""), hash);
   EXPECT_NE(changed("out y", "inout y"), hash);
+  std::string blocks(kernels::pairs);
+  blocks.replace(blocks.find("blocks 2"), 8, "blocks 4");
+  EXPECT_NE(hash_of(parse_kernel(blocks)), hash_of(parse_kernel(kernels::pairs)));
   std::string site(kernels::gather_error);
   site.replace(site.find("take:"), 5, "gather:");
   EXPECT_EQ(hash_of(parse_kernel(site)), hash_of(parse_kernel(kernels::gather_error)));
@@ -139,6 +142,8 @@ TEST(KernelText, ErrorsSayWhere) {
   EXPECT_EQ(error_of("kernel @f() {\n  site \"open\n}"), "k.txt:2:8: the string does not end on its line");
   EXPECT_EQ(error_of("kernel @f() {\n  %a.. = x\n}"), "k.txt:2:10: unknown op `x`");
   EXPECT_EQ(error_of("kernel @f() {\n  accumulate %s, %0\n}"), "k.txt:2:14: unknown accumulator `s`");
+  EXPECT_EQ(error_of("kernel @f(in x: u32[1,1]) {\n  tile t: f32[1,1]\n  mma t[r, c] += x[r, k] * x[k, c] for k in 0..1 blocks 0\n}"),
+            "k.txt:3:57: expected the pairs of a block, at least one, found `0`");
   EXPECT_EQ(error_of("kernel @f() {\n} }"), "k.txt:2:3: expected the end of the text, found `}`");
   std::string deep = "kernel @f() {\n";
   for (int i = 0; i < 100000; ++i) deep += "for i in 0..1 {\n";

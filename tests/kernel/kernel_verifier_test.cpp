@@ -71,6 +71,9 @@ TEST(KernelVerifier, K2DtypesAgree) {
   const std::string filled =
       "tile t: f32[2,2]\n%0 = constant 0 : f32\nfor i in 0..2 unroll {\n  for j in 0..2 unroll {\n    store t[i, j], %0\n  }\n}\n";
   EXPECT_EQ(body("in x: u32[2,2]", filled + "mma t[r, c] += x[r, k] * x[k, c] for k in 0..2"), "");
+  EXPECT_EQ(body("in x: f32[2,2]", filled + "mma t[r, c] += x[r, k] * x[k, c] for k in 0..2 blocks 2"),
+            "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2 blocks 2`: mma goes by blocks over pairs of bf16 alone");
+  EXPECT_EQ(body("in x: u32[2,2]", filled + "mma t[r, c] += x[r, k] * x[k, c] for k in 0..2 blocks 2"), "");
   EXPECT_EQ(body("in x: bf16[2,2]", "tile t: bf16[2,2]\nmma t[r, c] += x[r, k] * x[k, c] for k in 0..2"),
             "K2: kernel @f: `mma t[r, c] += x[r, k] * x[k, c] for k in 0..2`: mma sums in f32 or f64, found bf16");
   Kernel kernel = parse_kernel("kernel @f() {\n  %0 = constant 1 : f32\n}");

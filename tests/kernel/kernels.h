@@ -155,6 +155,25 @@ inline constexpr std::string_view matmul = R"k(kernel @matmul(in a: f32[30,9], i
 }
 )k";
 
+// Pairs of bf16, two at a time.
+inline constexpr std::string_view pairs = R"k(kernel @pairs(in a: u32[2,5], in b: u32[5,3], inout c: f32[2,3]) {
+  tile t: f32[2,3]
+  for r in 0..2 unroll {
+    for j in 0..3 unroll {
+      %0 = load c[r, j]
+      store t[r, j], %0
+    }
+  }
+  mma t[r, j] += a[r, k] * b[k, j] for k in 0..5 blocks 2
+  for r in 0..2 unroll {
+    for j in 0..3 unroll {
+      %1 = load t[r, j]
+      store c[r, j], %1
+    }
+  }
+}
+)k";
+
 // Statement kinds that the others leave out: index values, converts, a started accumulator, a serial one, inout.
 inline constexpr std::string_view assorted = R"k(kernel @assorted(in x: bf16[3,0,2], inout n: u64[4], out y: i32[]) {
   acc %sum0: i32 sum lanes 1
@@ -182,6 +201,6 @@ inline constexpr std::string_view assorted = R"k(kernel @assorted(in x: bf16[3,0
 )k";
 
 inline constexpr std::string_view all[] = {elementwise, tails,       softmax,      transpose, pad,
-                                           gather_clip, gather_error, matmul,      assorted};
+                                           gather_clip, gather_error, matmul,      pairs,      assorted};
 
 }  // namespace burin::ir::kernels

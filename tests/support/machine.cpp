@@ -2,6 +2,7 @@
 
 #include "frontend/compile.h"
 #include "runtime/executable.h"
+#include "tests/support/emulated_tiles.h"
 #include "tests/support/guarded.h"
 
 namespace burin::test {
@@ -16,6 +17,7 @@ std::vector<Target> runnable_targets() {
     Isa isa;
     if (isa_from_name(name, &isa) && isa <= host.isa) targets.push_back(host_target(name));
   }
+  if (tiles_missing().empty()) targets.push_back(tile_target());  // emulated, or this machine's own
   return targets;
 }
 

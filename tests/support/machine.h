@@ -33,7 +33,7 @@ class Machine {
 /// For a single run.
 std::vector<ir::Literal> run_machine(const ir::Program& program, std::span<const ir::Literal> inputs, const ir::Target& target,
                                      int num_threads = 1);
-/// Targets that this machine can run, from AVX2 up; none without code generation.
+/// Targets that this machine can run, from AVX2 up, the last one perhaps with emulated tiles; none without code generation.
 std::vector<ir::Target> runnable_targets();
 
 }  // namespace burin::test

@@ -1,0 +1,203 @@
+// Products of pairs of bf16 by blocks of k: tile instructions where the target has them and the shapes fit them, else vectors that
+// sum in the same order. LLVM configures the tiles, once for a function: all of its tile registers have one shape each throughout.
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+
+#include "codegen/emit/pairs.h"
+#include "codegen/emitter.h"
+
+namespace burin::codegen {
+namespace {
+
+constexpr std::int64_t most_rows = 16, pair_bytes = 4, num_tile_registers = 8;
+
+/// How a tile of the kernel is cut into registers: equal pieces of up to 16 rows of up to 16 elements.
+struct Cut {
+  std::int64_t pieces = 0, size = 0;
+};
+std::optional<Cut> cut(std::int64_t extent) {
+  const std::int64_t pieces = (extent + most_rows - 1) / most_rows;
+  if (pieces < 1 || extent % pieces != 0) return std::nullopt;
+  return Cut{pieces, extent / pieces};
+}
+
+/// Registers by shape: rows, and bytes of a row.
+using Registers = std::map<std::pair<std::int64_t, std::int64_t>, int>;
+
+}  // namespace
+
+// The statements, in the order of the text, whose registers still fit with those before.
+void KernelEmitter::choose_tiles(const ir::Block& block, Registers& registers) {
+  for (const Stmt& s : block) {
+    choose_tiles(s.body, registers);
+    if (s.kind != ir::StmtKind::mma || s.block == 0 || s.block > most_rows) continue;
+    const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
+    const std::optional<Cut> rows = cut(tile.shape[0]), columns = cut(tile.shape[1]);
+    if (!rows || !columns || !s.hi[0].is_constant() || s.hi[0].constant % s.block != 0) continue;
+    const auto offset = [&](ir::BufferId buffer, std::span<const ir::Affine> indices) {
+      return offset_of(kernel_.buffers[buffer.index], indices);
+    };
+    const ir::Affine a = offset(s.a, s.a_indices), b = offset(s.b, s.b_indices);
+    if (a.coefficient(s.column) != 0 || a.coefficient(s.depth) != 1) continue;
+    if (b.coefficient(s.row) != 0 || b.coefficient(s.column) != 1) continue;
+    Registers own;
+    own[{rows->size, columns->size * pair_bytes}] += static_cast<int>(rows->pieces * columns->pieces);
+    own[{rows->size, s.block * pair_bytes}] += static_cast<int>(rows->pieces);
+    own[{s.block, columns->size * pair_bytes}] += static_cast<int>(columns->pieces);
+    Registers together = registers;
+    int sum = 0;
+    for (const auto& [shape, count] : own) together[shape] = std::max(together[shape], count);
+    for (const auto& [shape, count] : together) sum += count;
+    if (sum > num_tile_registers) continue;
+    registers = std::move(together);
+    on_tiles_->insert(&s);
+  }
+}
+
+bool KernelEmitter::uses_tiles(const Stmt& s) {
+  if (!target_.multiplies_tiles()) return false;
+  if (!on_tiles_) {
+    on_tiles_.emplace();
+    Registers registers;
+    choose_tiles(kernel_.body, registers);
+  }
+  return on_tiles_->contains(&s);
+}
+
+void KernelEmitter::emit_tile_mma(const Stmt& s) {
+  const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
+  const Cut rows = *cut(tile.shape[0]), columns = *cut(tile.shape[1]);
+  const std::int64_t depth = s.hi[0].constant;
+  if (depth <= 0) return;
+  const auto number = [&](std::int64_t x) { return b_.getInt16(static_cast<std::uint16_t>(x)); };
+  llvm::Value* const row_count = number(rows.size);
+  llvm::Value* const column_bytes = number(columns.size * pair_bytes);
+  llvm::Value* const block_bytes = number(s.block * pair_bytes);
+  llvm::Type* const word = b_.getInt32Ty();
+  const Operand a = operand_of(s, s.a, s.a_indices), b = operand_of(s, s.b, s.b_indices);
+  const auto moved = [&](llvm::Value* pointer, std::int64_t words) {
+    return words == 0 ? pointer : b_.CreateGEP(word, pointer, i64(words));
+  };
+  const auto load = [&](llvm::Value* row_number, llvm::Value* bytes, llvm::Value* pointer, std::int64_t words_per_row) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal,
+                              {row_number, bytes, pointer, i64(words_per_row * pair_bytes)});
+  };
+  const std::int64_t tile_stride = places_[s.buffer.index].row_stride;
+  const auto slot = [&](std::int64_t i, std::int64_t j) {
+    return moved(places_[s.buffer.index].pointer, i * rows.size * tile_stride + j * columns.size);
+  };
+
+  llvm::LLVMContext& context = module_.getContext();
+  std::vector<llvm::Value*> start;
+  for (std::int64_t i = 0; i < rows.pieces; ++i)
+    for (std::int64_t j = 0; j < columns.pieces; ++j) start.push_back(load(row_count, column_bytes, slot(i, j), tile_stride));
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  auto* body = llvm::BasicBlock::Create(context, "mma", function_);
+  auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+  const auto phi = [&](llvm::Value* first) {
+    llvm::PHINode* node = b_.CreatePHI(first->getType(), 2);
+    node->addIncoming(first, before);
+    return node;
+  };
+  llvm::PHINode* const k = phi(i64(0));
+  llvm::PHINode* const a_at = phi(a.base);
+  llvm::PHINode* const b_at = phi(b.base);
+  std::vector<llvm::PHINode*> sums;
+  for (llvm::Value* value : start) sums.push_back(phi(value));
+  std::vector<llvm::Value*> left, right, next;
+  for (std::int64_t i = 0; i < rows.pieces; ++i)
+    left.push_back(load(row_count, block_bytes, moved(a_at, i * rows.size * a.per_row), a.per_row));
+  for (std::int64_t j = 0; j < columns.pieces; ++j)
+    right.push_back(load(number(s.block), column_bytes, moved(b_at, j * columns.size), b.per_depth));
+  for (std::int64_t i = 0; i < rows.pieces; ++i)
+    for (std::int64_t j = 0; j < columns.pieces; ++j)
+      next.push_back(b_.CreateIntrinsic(llvm::Intrinsic::x86_tdpbf16ps_internal,
+                                        {row_count, column_bytes, block_bytes, sums[next.size()],
+                                         left[static_cast<std::size_t>(i)], right[static_cast<std::size_t>(j)]}));
+  llvm::Value* const next_k = b_.CreateAdd(k, i64(s.block), "", true, true);
+  k->addIncoming(next_k, body);
+  a_at->addIncoming(moved(a_at, s.block), body);
+  b_at->addIncoming(moved(b_at, s.block * b.per_depth), body);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], body);
+  b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64(depth)), body, done);
+  b_.SetInsertPoint(done);
+  for (std::int64_t i = 0; i < rows.pieces; ++i)
+    for (std::int64_t j = 0; j < columns.pieces; ++j)
+      b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal,
+                         {row_count, column_bytes, slot(i, j), i64(tile_stride * pair_bytes),
+                          next[static_cast<std::size_t>(i * columns.pieces + j)]});
+}
+
+// One vector of the tile after the other, block by block: what runs where tiles do not.
+void KernelEmitter::emit_block_mma(const Stmt& s) {
+  const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
+  const std::int64_t num_rows = tile.shape[0], num_columns = tile.shape[1];
+  if (num_rows == 0 || num_columns == 0) return;
+  const std::int64_t width = target_.vector_bits() / 32;
+  llvm::LLVMContext& context = module_.getContext();
+  llvm::Type* const word = b_.getInt32Ty();
+  llvm::Type* const vector = vector_type(b_.getFloatTy(), width);
+  llvm::Constant* const zero = llvm::Constant::getNullValue(vector);
+  llvm::Value* const depth = evaluate(s.hi[0]).uniform;
+  const Operand factors[] = {operand_of(s, s.a, s.a_indices), operand_of(s, s.b, s.b_indices)};
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  const auto block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, function_); };
+  auto *blocks = block("mma.block"), *rows = block("mma.row"), *rows_done = block("mma.rows.done"), *done = block("mma.done");
+  b_.CreateCondBr(b_.CreateICmpSGT(depth, i64(0)), blocks, done);
+  b_.SetInsertPoint(blocks);
+  llvm::PHINode* const first = b_.CreatePHI(b_.getInt64Ty(), 2, "k0");
+  first->addIncoming(i64(0), before);
+  llvm::Value* const next_first = b_.CreateAdd(first, i64(s.block));
+  llvm::Value* const end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, depth, next_first);
+  b_.CreateBr(rows);
+  b_.SetInsertPoint(rows);
+  llvm::PHINode* const r = b_.CreatePHI(b_.getInt64Ty(), 2, "r");
+  r->addIncoming(i64(0), blocks);
+  for (std::int64_t column = 0; column < num_columns; column += width) {
+    before = b_.GetInsertBlock();
+    auto *inner = block("mma"), *inner_done = block("mma.sum");
+    b_.CreateBr(inner);
+    b_.SetInsertPoint(inner);
+    llvm::PHINode* const k = b_.CreatePHI(b_.getInt64Ty(), 2, "k");
+    llvm::PHINode* const low = b_.CreatePHI(vector, 2);
+    llvm::PHINode* const high = b_.CreatePHI(vector, 2);
+    k->addIncoming(first, before);
+    low->addIncoming(zero, before);
+    high->addIncoming(zero, before);
+    const auto load = [&](const Operand& o) -> llvm::Value* {
+      llvm::Value* offset = b_.CreateAdd(b_.CreateMul(r, i64(o.per_row)), b_.CreateMul(k, i64(o.per_depth)));
+      llvm::Value* at = b_.CreateGEP(word, o.base, b_.CreateAdd(offset, i64(o.per_column * column)));
+      if (o.per_column != 0) return load_columns(o, at, width, num_columns - column);
+      return b_.CreateVectorSplat(static_cast<unsigned>(width), annotate(b_.CreateAlignedLoad(word, at, llvm::Align(4)), o.buffer));
+    };
+    const PairSums sums = add_pairs(b_, PairSums{low, high}, load(factors[0]), load(factors[1]));
+    llvm::Value* const next_k = b_.CreateAdd(k, i64(1));
+    k->addIncoming(next_k, inner);
+    low->addIncoming(sums.low, inner);
+    high->addIncoming(sums.high, inner);
+    b_.CreateCondBr(b_.CreateICmpSLT(next_k, end), inner, inner_done);
+    b_.SetInsertPoint(inner_done);
+    // A tile's rows end on the boundary of any vector.
+    const Place& place = places_[s.buffer.index];
+    llvm::Value* at = b_.CreateGEP(b_.getFloatTy(), place.pointer, b_.CreateAdd(b_.CreateMul(r, i64(place.row_stride)), i64(column)));
+    const llvm::Align align(4);
+    llvm::Value* old = annotate(b_.CreateAlignedLoad(vector, at, align), s.buffer);
+    annotate(b_.CreateAlignedStore(added_to(b_, sums, old), at, align), s.buffer);
+  }
+  llvm::Value* const next_r = b_.CreateAdd(r, i64(1));
+  r->addIncoming(next_r, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next_r, i64(num_rows)), rows, rows_done);
+  b_.SetInsertPoint(rows_done);
+  first->addIncoming(next_first, rows_done);
+  b_.CreateCondBr(b_.CreateICmpSLT(next_first, depth), blocks, done);
+  b_.SetInsertPoint(done);
+}
+
+}  // namespace burin::codegen
