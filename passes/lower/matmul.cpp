@@ -66,14 +66,14 @@ void MatmulEmitter::over_tiles(const Affine& block, std::int64_t per_block, std:
 void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const Affine& column_tile,
                               std::int64_t columns, const Affine& panel_start, std::int64_t depth, bool first,
                               bool last) {
-  const std::int64_t width = padded(columns);
-  const BufferId tile = tile_buffer(rows, width);
+  const std::int64_t width = padded(columns), height = tiles_.padded_rows(rows), steps = tiles_.padded_steps(depth);
+  const BufferId tile = tile_buffer(height, width);
   const Affine row = row_tile * tiles_.rows, column = column_tile * tiles_.columns;
   const Affine slot = (row_tile - row_block_ * tiles_.row_block) * tiles_.column_block +
                       (column_tile - column_block_ * tiles_.column_block);
   const auto over_tile = [&](const std::function<void(const Affine& r, const Affine& c)>& f) {
-    b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
-      space_.declare(r, rows);
+    b_.loop("r", 0, {Affine(height)}, LoopKind::unroll, 1, [&](VarId r) {
+      space_.declare(r, height);
       b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
         space_.declare(c, width);
         f(Affine(r), Affine(c));
@@ -92,10 +92,11 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
   mma.row = b_.kernel().new_var("r");
   mma.column = b_.kernel().new_var("c");
   mma.depth = b_.kernel().new_var("k");
-  space_.declare(mma.row, rows);
+  space_.declare(mma.row, height);
   space_.declare(mma.column, width);
-  space_.declare(mma.depth, tiles_.steps(depth));
-  mma.hi = {Affine(tiles_.steps(depth))};
+  space_.declare(mma.depth, steps);
+  mma.hi = {Affine(steps)};
+  mma.block = tiles_.block;
   stand_for(Dim::m, row + Affine(mma.row));
   stand_for(Dim::n, column + Affine(mma.column));
   if (!pairs()) stand_for(Dim::k, panel_start + Affine(mma.depth));
@@ -267,7 +268,8 @@ void MatmulEmitter::choose_places() {
   const VarId n_var = loop_value_[loops_.of(Dim::n).back()].terms[0].first;
   const VarId k_var = loop_value_[loops_.of(Dim::k).back()].terms[0].first;
   direct_lhs_ = lhs_place && !pairs();
-  lhs_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
+  lhs_lies_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
+  lhs_along_m_ = lhs_lies_along_m_ && tiles_.block == 0;
   // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out.
   const std::int64_t row_bytes =
       lhs_place ? lhs_place->offset.coefficient(m_var) * static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype))
@@ -296,7 +298,7 @@ void MatmulEmitter::add_scratch() {
     partial_ = scratch("partial", tiles_.row_block * tiles_.column_block * tiles_.rows * tiles_.columns, partial_dtype());
   if (downstream_.size() > max_unrolled_epilogue)
     spilled_ = scratch("tile", tiles_.rows * tiles_.columns, plan_.compute);
-  for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.rest_rows})
+  for (std::int64_t rows : {tiles_.row_tiles > 0 ? tiles_.rows : 0, tiles_.padded_rows(tiles_.rest_rows)})
     for (std::int64_t columns : {tiles_.column_tiles > 0 ? tiles_.columns : 0, padded(tiles_.rest_columns)})
       if (rows > 0 && columns > 0 && !tile_buffers_.contains({rows, columns}))
         tile_buffers_[{rows, columns}] =
@@ -324,7 +326,8 @@ Lowering MatmulEmitter::run() {
   results_ = std::move(parameters.results);
   emitter_.emplace(body_, b_, space_, args_);
   const std::int64_t size = loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n);
-  kernel.cost = 2.0 * static_cast<double>(size) * static_cast<double>(loops_.size(Dim::k)) / 100.0 +
+  const double flops_per_ns = tiles_.block != 0 ? 1000 : 100;
+  kernel.cost = 2.0 * static_cast<double>(size) * static_cast<double>(loops_.size(Dim::k)) / flops_per_ns +
                 element_cost(body_, target_) * static_cast<double>(size);
   Lowering done;
   if (size > 0) {

@@ -49,6 +49,7 @@ class MatmulEmitter {
   void emit_panel(const Affine& panel_start, std::int64_t depth, bool first, bool last);
   void pack_rhs(const Affine& panel_start, std::int64_t depth);
   void pack_lhs(const Affine& panel_start, std::int64_t depth);
+  void clear_lhs(const Affine& tile, const Affine& panel_start, std::int64_t first_row, std::int64_t rows, std::int64_t first_step, std::int64_t steps);
   /// f for each packed element of a panel's k: in a loop over whole ones, then for one that k ends in.
   void over_steps(std::int64_t depth, LoopKind kind, const std::function<void(const Affine& step, std::int64_t k)>& f);
   ScalarId packed_value(ValueId operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const Affine& first,
@@ -78,7 +79,7 @@ class MatmulEmitter {
   }
   DType packed_dtype() const { return pairs() ? DType::u32 : plan_.compute; }
   /// Steps of k that a tile's packed elements lie side by side for: a panel's, or all when every task shares them.
-  std::int64_t packed_steps(bool shared) const { return tiles_.steps(shared ? loops_.inner(Dim::k) : tiles_.depth); }
+  std::int64_t packed_steps(bool shared) const { return tiles_.padded_steps(shared ? loops_.inner(Dim::k) : tiles_.depth); }
   /// Rows of packed A: apart by a little more than they are long, so that they do not fall into one set of the cache.
   std::int64_t lhs_stride() const {
     return (packed_steps(shares_lhs_) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
@@ -112,7 +113,8 @@ class MatmulEmitter {
   Affine row_block_, column_block_;
   bool pack_ = false, direct_lhs_ = true;
   bool shares_lhs_ = false, shares_rhs_ = false;  // packed once, by a kernel of its own, for all tasks
-  bool lhs_along_m_ = false;  // packed A holds the rows of a tile side by side, as they lie in memory
+  bool lhs_lies_along_m_ = false;  // neighbours in m of the left operand are neighbours in memory
+  bool lhs_along_m_ = false;  // and packed A holds the rows of a tile side by side too, which tile registers do not load
   bool rhs_along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
   bool along_k_ = false;      // and it is packed by vectors of k
   BufferId packed_, packed_lhs_, partial_, spilled_;

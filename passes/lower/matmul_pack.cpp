@@ -147,15 +147,37 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
             });
           }
           if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
-          return;
+        } else {
+          over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+            b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+              space_.declare(c, padded(columns));
+              pack_one(step, k, Affine(c), padded(columns) != columns);
+            });
+          });
         }
-        over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+        if (tiles_.padded_steps(depth) == tiles_.steps(depth)) return;
+        b_.loop("k", Affine(tiles_.steps(depth)), {Affine(tiles_.padded_steps(depth))}, LoopKind::serial, 1, [&](VarId k) {
+          space_.declare(k, tiles_.padded_steps(depth));
           b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
             space_.declare(c, padded(columns));
-            pack_one(step, k, Affine(c), padded(columns) != columns);
+            b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), Affine(c), panel_start, Affine(k)))},
+                     b_.constant(packed_dtype(), 0));
           });
         });
       });
+}
+
+// Zeros for missing rows and steps of k.
+void MatmulEmitter::clear_lhs(const Affine& tile, const Affine& panel_start, std::int64_t first_row, std::int64_t rows,
+                              std::int64_t first_step, std::int64_t steps) {
+  if (first_row == rows || first_step == steps) return;
+  b_.loop("r", Affine(first_row), {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
+    space_.declare(r, rows);
+    b_.loop("k", Affine(first_step), {Affine(steps)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
+      space_.declare(k, steps);
+      b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, Affine(r), panel_start, Affine(k)))}, b_.constant(packed_dtype(), 0));
+    });
+  });
 }
 
 void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
@@ -175,14 +197,35 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
           b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, step))}, value);
           emitter_->leave();
         };
-        if (lhs_along_m_)
+        // Vectors of rows, which codegen turns into vectors of k, so many steps at a time.
+        const auto turned = [&](const Affine& first, std::int64_t steps, std::int64_t k) {
+          over_rows(LoopKind::vector, [&](const Affine& r) {
+            b_.loop("k", 0, {Affine(steps)}, LoopKind::unroll, 1, [&](VarId step) {
+              space_.declare(step, steps);
+              pack_one(r, first + Affine(step), k);
+            });
+          });
+        };
+        if (lhs_along_m_) {
           over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
             over_rows(LoopKind::vector, [&](const Affine& r) { pack_one(r, step, k); });
           });
-        else
+        } else if (lhs_lies_along_m_) {
+          const std::int64_t whole = depth / tiles_.unit, vectors = whole / tiles_.lanes, rest = whole % tiles_.lanes;
+          if (vectors > 0)
+            b_.loop("q", 0, {Affine(vectors)}, LoopKind::serial, 1, [&](VarId q) {
+              space_.declare(q, vectors);
+              turned(Affine(q, tiles_.lanes), tiles_.lanes, tiles_.unit);
+            });
+          if (rest > 0) turned(Affine(vectors * tiles_.lanes), rest, tiles_.unit);
+          if (depth % tiles_.unit != 0) turned(Affine(whole), 1, depth % tiles_.unit);
+        } else {
           over_rows(LoopKind::serial, [&](const Affine& r) {
             over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) { pack_one(r, step, k); });
           });
+        }
+        clear_lhs(tile, panel_start, 0, rows, tiles_.steps(depth), tiles_.padded_steps(depth));
+        clear_lhs(tile, panel_start, rows, tiles_.padded_rows(rows), 0, tiles_.padded_steps(depth));
       });
 }
 

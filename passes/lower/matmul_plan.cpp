@@ -11,6 +11,12 @@ namespace {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Rows of a tile register, and pairs of k that its instruction takes.
+constexpr std::int64_t tile_register_rows = 16, tile_register_pairs = 16;
+
+// The least size of equal parts of at most `most`.
+std::int64_t even_part(std::int64_t extent, std::int64_t most) { return ceil_div(extent, std::max<std::int64_t>(ceil_div(extent, most), 1)); }
+
 // A longer k is summed in panels, for accuracy. Their depth is the same on every machine, since results depend on it.
 constexpr std::int64_t max_running_k = 4096, summed_depth = block_chain;
 
@@ -101,24 +107,32 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   t.unit = pairs ? 2 : 1;
   t.lanes = native_lanes(target) / (compute == DType::f64 ? 2 : 1);
   const std::int64_t m = loops.inner(Dim::m), n = loops.inner(Dim::n), k = loops.inner(Dim::k);
+  const bool on_tiles = pairs && target.multiplies_tiles();
   // Accumulators, one row of B vectors and a splat of A fit the registers.
   const std::int64_t registers = target.vector_registers() - 2;
   const std::int64_t most_vectors = std::max<std::int64_t>(1, ceil_div(n, t.lanes));
   std::int64_t vectors = std::min<std::int64_t>(most_vectors, m <= 4 ? 4 : 2);
   std::int64_t rows = std::min((registers - vectors) / vectors, m);
   if (m > rows) rows = ceil_div(m, ceil_div(m, rows));  // even tiles
+  if (on_tiles) {  // eight registers: two of either factor, and the products of them
+    t.row_piece = even_part(m, tile_register_rows);
+    rows = std::min<std::int64_t>(ceil_div(m, t.row_piece), 2) * t.row_piece;
+  }
   t.rows = std::max<std::int64_t>(rows, 1);
   t.columns = vectors * t.lanes;
   t.row_tiles = m / t.rows;
   t.rest_rows = m % t.rows;
   t.column_tiles = n / t.columns;
   t.rest_columns = n % t.columns;
-  // Kc x Nr of B in 0.8 of L1; a block of A in half of L2; blocks of about 2 MFLOP, so that tasks even out.
+  // Kc x Nr of B in 0.8 of L1, or in two thirds beside tiles, whose rows of A come as fast; a block of A in half of L2; blocks of about 2 MFLOP, so that tasks even out.
   const std::int64_t size = static_cast<std::int64_t>(pairs ? size_of(DType::bf16) : size_of(compute));
-  const std::int64_t panel = std::max<std::int64_t>(target.l1_bytes * 8 / 10 / (t.columns * size), 64);
-  t.depth =
-      k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), t.unit) * t.unit;
   t.sums_panels = compute == DType::f32 && loops.size(Dim::k) > max_running_k && k > 0;
+  // Of k alone: results depend on where blocks begin, and must not on the caches. Panels are of whole blocks.
+  if (on_tiles) t.block = even_part(t.steps(t.sums_panels ? std::min(k, summed_depth) : std::max<std::int64_t>(k, 1)), tile_register_pairs);
+  const std::int64_t panel_bytes = on_tiles ? target.l1_bytes * 2 / 3 : target.l1_bytes * 8 / 10;
+  const std::int64_t panel = std::max<std::int64_t>(panel_bytes / (t.columns * size), 64);
+  const std::int64_t whole = t.unit * std::max<std::int64_t>(t.block, 1);
+  t.depth = k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), whole) * whole;
   if (t.sums_panels) t.depth = std::min(k, summed_depth);
   const std::int64_t all_rows = t.all_row_tiles(), all_columns = t.all_column_tiles();
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));

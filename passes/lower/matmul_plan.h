@@ -46,9 +46,15 @@ struct MatmulTiles {
   std::int64_t depth = 0;  // k per panel
   bool sums_panels = false;  // tiles start each panel at 0 and are added up, instead of running through all of k
   std::int64_t unit = 1;   // k per packed element: 2 when u32 holds a pair of bf16
+  // On tile registers: pairs per block of k, and rows of a register; 0 and 1 elsewhere. Depths are padded with zeros to whole
+  // blocks, and rows to whole registers: all tiles of a kernel have one shape.
+  std::int64_t block = 0, row_piece = 1;
 
   /// Packed elements of `k` values of k.
   std::int64_t steps(std::int64_t k) const { return (k + unit - 1) / unit; }
+  /// With zeros up to the end of a block.
+  std::int64_t padded_steps(std::int64_t k) const { return block == 0 ? steps(k) : (steps(k) + block - 1) / block * block; }
+  std::int64_t padded_rows(std::int64_t m) const { return (m + row_piece - 1) / row_piece * row_piece; }
   /// Of the k at which a panel starts, a multiple of `unit`.
   Affine steps(Affine panel_start) const {
     panel_start.constant /= unit;

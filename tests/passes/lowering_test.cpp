@@ -52,7 +52,7 @@ void check(std::string_view text, std::vector<bool> donated = {}, std::vector<st
   std::vector<Literal> args;
   for (ValueId arg : f.args()) args.push_back(random_literal(f.type(arg), rng));
   const std::vector<Literal> want = evaluate(f, args);
-  for (Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2})
+  for (Isa isa : {Isa::amx, Isa::avx512_bf16, Isa::avx512, Isa::avx2})
     for (bool fused : {true, false}) {
       Target target = caches;
       target.isa = isa;
