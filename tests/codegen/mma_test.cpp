@@ -304,7 +304,7 @@ TEST(CodegenMma, constants_of_an_epilogue_do_not_displace_accumulators) {
     }
   }
 })", avx512_target());
-  const std::size_t first = text.find("vfmadd231ps"), last = text.find("jne", first);
+  const std::size_t first = text.find("vfmadd231ps"), last = text.find("\tj", first);
   ASSERT_NE(first, std::string::npos);
   EXPECT_EQ(count(text.substr(first, last - first), "vfmadd231ps"), 28u) << text;
   EXPECT_EQ(count(text.substr(first, last - first), "%rsp"), 0u) << text;
