@@ -84,7 +84,9 @@ class MatmulEmitter {
   std::int64_t lhs_stride() const {
     return (packed_steps(shares_lhs_) + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes + tiles_.lanes;
   }
-  std::int64_t lhs_tile_size() const { return tiles_.rows * lhs_stride(); }
+  /// Rows that are packed by whole vectors of them have room for the last vector.
+  bool turns_lhs() const { return lhs_lies_along_m_ && !lhs_along_m_; }
+  std::int64_t lhs_tile_size() const { return (turns_lhs() ? padded(tiles_.rows) : tiles_.rows) * lhs_stride(); }
   std::int64_t rhs_tile_size() const { return packed_steps(shares_rhs_) * tiles_.columns; }
   /// Which of the outer loops' rounds a task is in, of those over one side.
   Affine round_of(Dim free) const;

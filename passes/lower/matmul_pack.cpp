@@ -184,33 +184,35 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
   over_tiles(
       row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
       [&](const Affine& tile, std::int64_t rows) {
-        const auto over_rows = [&](LoopKind kind, const std::function<void(const Affine&)>& f) {
-          b_.loop("r", 0, {Affine(rows)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
-            space_.declare(r, rows);
+        const auto over_rows = [&](std::int64_t count, LoopKind kind, const std::function<void(const Affine&)>& f) {
+          b_.loop("r", 0, {Affine(count)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
+            space_.declare(r, count);
             f(Affine(r));
           });
         };
-        const auto pack_one = [&](const Affine& r, const Affine& step, std::int64_t k) {
+        const auto pack_one = [&](const Affine& r, const Affine& step, std::int64_t k, bool guarded = false) {
           emitter_->enter();
           stand_for(Dim::m, tile * tiles_.rows + r);
-          const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, {});
+          const std::vector<Affine> inside(guarded ? 1 : 0, Affine(rows - 1) - r);
+          const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, inside);
           b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, step))}, value);
           emitter_->leave();
         };
+        const std::int64_t height = tiles_.padded_rows(rows), steps = tiles_.steps(depth);
         // Vectors of rows, which codegen turns into vectors of k, so many steps at a time.
-        const auto turned = [&](const Affine& first, std::int64_t steps, std::int64_t k) {
-          over_rows(LoopKind::vector, [&](const Affine& r) {
-            b_.loop("k", 0, {Affine(steps)}, LoopKind::unroll, 1, [&](VarId step) {
-              space_.declare(step, steps);
-              pack_one(r, first + Affine(step), k);
+        const auto turned = [&](const Affine& first, std::int64_t count, std::int64_t k) {
+          over_rows(padded(rows), LoopKind::vector, [&](const Affine& r) {
+            b_.loop("k", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId step) {
+              space_.declare(step, count);
+              pack_one(r, first + Affine(step), k, padded(rows) != rows);
             });
           });
         };
         if (lhs_along_m_) {
           over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
-            over_rows(LoopKind::vector, [&](const Affine& r) { pack_one(r, step, k); });
+            over_rows(rows, LoopKind::vector, [&](const Affine& r) { pack_one(r, step, k); });
           });
-        } else if (lhs_lies_along_m_) {
+        } else if (turns_lhs()) {
           const std::int64_t whole = depth / tiles_.unit, vectors = whole / tiles_.lanes, rest = whole % tiles_.lanes;
           if (vectors > 0)
             b_.loop("q", 0, {Affine(vectors)}, LoopKind::serial, 1, [&](VarId q) {
@@ -220,12 +222,12 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
           if (rest > 0) turned(Affine(vectors * tiles_.lanes), rest, tiles_.unit);
           if (depth % tiles_.unit != 0) turned(Affine(whole), 1, depth % tiles_.unit);
         } else {
-          over_rows(LoopKind::serial, [&](const Affine& r) {
+          over_rows(rows, LoopKind::serial, [&](const Affine& r) {
             over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) { pack_one(r, step, k); });
           });
+          clear_lhs(tile, panel_start, rows, height, 0, steps);
         }
-        clear_lhs(tile, panel_start, 0, rows, tiles_.steps(depth), tiles_.padded_steps(depth));
-        clear_lhs(tile, panel_start, rows, tiles_.padded_rows(rows), 0, tiles_.padded_steps(depth));
+        clear_lhs(tile, panel_start, 0, height, steps, tiles_.padded_steps(depth));
       });
 }
 
