@@ -132,9 +132,12 @@ void KernelEmitter::emit_tasks() {
 
 void KernelEmitter::emit_block(const ir::Block& block) {
   const Stmt* outer = statement_;
-  for (const Stmt& s : block) {
-    go_to(&s);
-    emit_stmt(s);
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    go_to(&block[i]);
+    if (i + 1 < block.size() && clears_tiles_of(block[i], block[i + 1]))
+      cleared_ = &block[i + 1];
+    else
+      emit_stmt(block[i]);
   }
   go_to(outer);
 }

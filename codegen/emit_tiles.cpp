@@ -69,6 +69,22 @@ bool KernelEmitter::uses_tiles(const Stmt& s) {
   return on_tiles_->contains(&s);
 }
 
+bool KernelEmitter::clears_tiles_of(const Stmt& loop, const Stmt& mma) {
+  if (loop.kind != ir::StmtKind::loop || mma.kind != ir::StmtKind::mma || mma.block == 0) return false;
+  if (mma.hi[0].constant <= 0 || !uses_tiles(mma)) return false;
+  const Shape& shape = kernel_.buffers[mma.buffer.index].shape;
+  const auto over = [](const Stmt& s, std::int64_t extent) {
+    return s.kind == ir::StmtKind::loop && s.lo == ir::Affine(0) && s.hi == std::vector<ir::Affine>{extent};
+  };
+  if (!over(loop, shape[0]) || loop.body.size() != 1 || !over(loop.body[0], shape[1])) return false;
+  const ir::Block& body = loop.body[0].body;
+  if (body.size() != 2 || body[0].kind != ir::StmtKind::constant || body[1].kind != ir::StmtKind::store) return false;
+  const Stmt& store = body[1];
+  return store.buffer == mma.buffer && store.conditions.empty() && store.args[0] == body[0].result &&
+         store.indices == std::vector<ir::Affine>{ir::Affine(loop.var), ir::Affine(loop.body[0].var)} &&
+         std::ranges::all_of(body[0].literal.raw(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 void KernelEmitter::emit_tile_mma(const Stmt& s) {
   const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
   const Cut rows = *cut(tile.shape[0]), columns = *cut(tile.shape[1]);
@@ -95,7 +111,9 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
   llvm::LLVMContext& context = module_.getContext();
   std::vector<llvm::Value*> start;
   for (std::int64_t i = 0; i < rows.pieces; ++i)
-    for (std::int64_t j = 0; j < columns.pieces; ++j) start.push_back(load(row_count, column_bytes, slot(i, j), tile_stride));
+    for (std::int64_t j = 0; j < columns.pieces; ++j)
+      start.push_back(cleared_ == &s ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
+                                     : load(row_count, column_bytes, slot(i, j), tile_stride));
   llvm::BasicBlock* const before = b_.GetInsertBlock();
   auto* body = llvm::BasicBlock::Create(context, "mma", function_);
   auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);

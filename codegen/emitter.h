@@ -164,6 +164,8 @@ class KernelEmitter {
   // emit_tiles.cpp: products by blocks of k
   bool uses_tiles(const Stmt& s);
   void choose_tiles(const ir::Block& block, std::map<std::pair<std::int64_t, std::int64_t>, int>& registers);
+  /// Whether all that `loop` does is to fill with zeros the tile that `mma` then multiplies into in tile registers.
+  bool clears_tiles_of(const Stmt& loop, const Stmt& mma);
   void emit_tile_mma(const Stmt& s);
   void emit_block_mma(const Stmt& s);
 
@@ -203,6 +205,7 @@ class KernelEmitter {
   std::vector<std::pair<const Stmt*, std::vector<DelayedStore>>> delayed_;
   bool delays_stores_ = false;
   std::optional<std::set<const Stmt*>> on_tiles_;  // the mma that are tile instructions
+  const Stmt* cleared_ = nullptr;                  // the mma whose tile starts as zeros that nobody has stored
   std::uint32_t next_depth_ = 0;
   std::int64_t lanes_ = 1;         // width of the vector loop around this point, else 1
   llvm::Value* mask_ = nullptr;    // null: every lane runs

@@ -172,6 +172,30 @@ TEST(CodegenMma, pairs_by_blocks) {
   }
 }
 
+/// With a tile that starts as `start`, stored in a loop over `rows` of it.
+std::string cleared(Shape2 s, const char* start, int rows) {
+  std::string text = packed_rows(s, 16);
+  const std::string load = "%0 = load c[r, j]";
+  text.replace(text.find(load), load.size(), std::string("%0 = constant ") + start + " : f32");
+  const std::string loop = fmt::format("for r in 0..{} unroll", s.rows);
+  return text.replace(text.find(loop), loop.size(), fmt::format("for r in 0..{} unroll", rows));
+}
+
+TEST(CodegenMma, tiles_that_are_cleared) {
+  for (const Shape2 s : {Shape2{32, 32, 32}, {16, 16, 16}, {12, 16, 16}, {17, 16, 16}}) {
+    const Kernel kernel = ir::parse_kernel(cleared(s, "0", s.rows));
+    compare(kernel, pairs_for(kernel, 0x1f801f80u));
+  }
+  const ir::Target target{.isa = ir::Isa::amx};
+  const std::string text = assembly(cleared({32, 32, 32}, "0", 32), target);
+  EXPECT_EQ(count(text, "tilezero"), 4u);
+  EXPECT_EQ(count(text, "tileloadd"), 4u);
+  // Another start, or zeros in some rows alone.
+  EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "-0", 32), target), "tilezero"), 0u);
+  EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "1", 32), target), "tilezero"), 0u);
+  EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "0", 31), target), "tilezero"), 0u);
+}
+
 // Tile registers have one shape each throughout a function: what does not fit beside the first product is done without.
 TEST(CodegenMma, products_of_different_shapes_in_one_kernel) {
   const std::string text = R"(kernel @two(in a: u32[40,32], in b: u32[32,32], inout c: f32[40,32]) {
