@@ -132,12 +132,10 @@ void KernelEmitter::emit_tasks() {
 
 void KernelEmitter::emit_block(const ir::Block& block) {
   const Stmt* outer = statement_;
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    go_to(&block[i]);
-    if (i + 1 < block.size() && clears_tiles_of(block[i], block[i + 1]))
-      cleared_ = &block[i + 1];
-    else
-      emit_stmt(block[i]);
+  for (const Stmt& s : block) {
+    if (is_done_by_tiles(s)) continue;
+    go_to(&s);
+    emit_stmt(s);
   }
   go_to(outer);
 }

@@ -38,7 +38,7 @@ void KernelEmitter::choose_tiles(const ir::Block& block, Registers& registers) {
     if (s.kind != ir::StmtKind::mma || s.block == 0 || s.block > most_rows) continue;
     const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
     const std::optional<Cut> rows = cut(tile.shape[0]), columns = cut(tile.shape[1]);
-    if (!rows || !columns || !s.hi[0].is_constant() || s.hi[0].constant % s.block != 0) continue;
+    if (!rows || !columns || !s.hi[0].is_constant() || s.hi[0].constant <= 0 || s.hi[0].constant % s.block != 0) continue;
     const auto offset = [&](ir::BufferId buffer, std::span<const ir::Affine> indices) {
       return offset_of(kernel_.buffers[buffer.index], indices);
     };
@@ -55,41 +55,103 @@ void KernelEmitter::choose_tiles(const ir::Block& block, Registers& registers) {
     for (const auto& [shape, count] : together) sum += count;
     if (sum > num_tile_registers) continue;
     registers = std::move(together);
-    on_tiles_->insert(&s);
+    tile_plan_->products.emplace(&s, TileMoves{});
   }
 }
 
-bool KernelEmitter::uses_tiles(const Stmt& s) {
-  if (!target_.multiplies_tiles()) return false;
-  if (!on_tiles_) {
-    on_tiles_.emplace();
-    Registers registers;
-    choose_tiles(kernel_.body, registers);
-  }
-  return on_tiles_->contains(&s);
-}
+namespace {
 
-bool KernelEmitter::clears_tiles_of(const Stmt& loop, const Stmt& mma) {
-  if (loop.kind != ir::StmtKind::loop || mma.kind != ir::StmtKind::mma || mma.block == 0) return false;
-  if (mma.hi[0].constant <= 0 || !uses_tiles(mma)) return false;
-  const Shape& shape = kernel_.buffers[mma.buffer.index].shape;
-  const auto over = [](const Stmt& s, std::int64_t extent) {
+/// Two loops over all rows and columns of a tile that hold `first`, and a store of what it gives that always takes place.
+struct Nest {
+  const ir::Stmt *first, *store;
+  ir::VarId row, column;
+};
+std::optional<Nest> nest_over(const ir::Stmt& loop, const Shape& shape) {
+  const auto over = [](const ir::Stmt& s, std::int64_t extent) {
     return s.kind == ir::StmtKind::loop && s.lo == ir::Affine(0) && s.hi == std::vector<ir::Affine>{extent};
   };
-  if (!over(loop, shape[0]) || loop.body.size() != 1 || !over(loop.body[0], shape[1])) return false;
+  if (!over(loop, shape[0]) || loop.body.size() != 1 || !over(loop.body[0], shape[1])) return std::nullopt;
   const ir::Block& body = loop.body[0].body;
-  if (body.size() != 2 || body[0].kind != ir::StmtKind::constant || body[1].kind != ir::StmtKind::store) return false;
-  const Stmt& store = body[1];
-  return store.buffer == mma.buffer && store.conditions.empty() && store.args[0] == body[0].result &&
-         store.indices == std::vector<ir::Affine>{ir::Affine(loop.var), ir::Affine(loop.body[0].var)} &&
-         std::ranges::all_of(body[0].literal.raw(), [](std::byte b) { return b == std::byte{0}; });
+  if (body.size() != 2 || body[1].kind != ir::StmtKind::store || body[1].args[0] != body[0].result) return std::nullopt;
+  if (!body[0].conditions.empty() || !body[1].conditions.empty()) return std::nullopt;
+  return Nest{&body[0], &body[1], loop.var, loop.body[0].var};
+}
+
+}  // namespace
+
+// What stands just before and just behind a product.
+void KernelEmitter::find_moves(const ir::Block& block) {
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    find_moves(block[i].body);
+    const auto found = tile_plan_->products.find(&block[i]);
+    if (found == tile_plan_->products.end()) continue;
+    const ir::BufferId tile = block[i].buffer;
+    const Shape& shape = kernel_.buffers[tile.index].shape;
+    const auto is_element = [&](const Stmt& access, const Nest& nest) {
+      return access.buffer == tile && access.indices == std::vector<ir::Affine>{ir::Affine(nest.row), ir::Affine(nest.column)};
+    };
+    const auto in_memory = [&](const Stmt& access, const Nest& nest) {
+      const ir::Buffer& buffer = kernel_.buffers[access.buffer.index];
+      return buffer.space != ir::Space::tile && offset_of(buffer, access.indices).coefficient(nest.column) == 1;
+    };
+    // Registers are not stored in the order of rows.
+    const auto rows_apart = [&](const Stmt& access, const Nest& nest) {
+      return offset_of(kernel_.buffers[access.buffer.index], access.indices).coefficient(nest.row) >= shape[1];
+    };
+    TileMoves& moves = found->second;
+    if (const auto nest = i > 0 ? nest_over(block[i - 1], shape) : std::nullopt; nest && is_element(*nest->store, *nest)) {
+      if (nest->first->kind == ir::StmtKind::constant)
+        moves.cleared = std::ranges::all_of(nest->first->literal.raw(), [](std::byte b) { return b == std::byte{0}; });
+      else if (nest->first->kind == ir::StmtKind::load && in_memory(*nest->first, *nest))
+        moves.from = {nest->first, nest->row, nest->column};
+      if (moves.cleared || moves.from.access != nullptr) tile_plan_->done.insert(&block[i - 1]);
+    }
+    if (const auto nest = i + 1 < block.size() ? nest_over(block[i + 1], shape) : std::nullopt;
+        nest && nest->first->kind == ir::StmtKind::load && is_element(*nest->first, *nest) && in_memory(*nest->store, *nest) &&
+        rows_apart(*nest->store, *nest)) {
+      moves.to = {nest->store, nest->row, nest->column};
+      tile_plan_->done.insert(&block[i + 1]);
+    }
+  }
+}
+
+/// Tiles whose memory is read.
+void KernelEmitter::find_readers(const ir::Block& block, std::set<ir::BufferId>& read) const {
+  for (const Stmt& s : block) {
+    if (tile_plan_->done.contains(&s)) continue;
+    find_readers(s.body, read);
+    const auto product = tile_plan_->products.find(&s);
+    const bool starts_apart = product != tile_plan_->products.end() && (product->second.cleared || product->second.from.access != nullptr);
+    if (s.kind == ir::StmtKind::load || (s.kind == ir::StmtKind::mma && !starts_apart)) read.insert(s.buffer);
+  }
+}
+
+const KernelEmitter::TilePlan& KernelEmitter::tile_plan() {
+  if (tile_plan_) return *tile_plan_;
+  tile_plan_.emplace();
+  Registers registers;
+  choose_tiles(kernel_.body, registers);
+  find_moves(kernel_.body);
+  std::set<ir::BufferId> read;
+  find_readers(kernel_.body, read);
+  for (auto& [product, moves] : tile_plan_->products) moves.stored = read.contains(product->buffer);
+  return *tile_plan_;
+}
+
+KernelEmitter::Operand KernelEmitter::operand_of(const TileCopy& copy) {
+  const Stmt& access = *copy.access;
+  std::vector<ir::Affine> first = access.indices;
+  for (ir::VarId var : {copy.row, copy.column})
+    for (ir::Affine& index : first) index = ir::substitute(index, var, 0);
+  return {access.buffer, address_of(access.buffer, first).pointer,
+          offset_of(kernel_.buffers[access.buffer.index], access.indices).coefficient(copy.row), 1, 0};
 }
 
 void KernelEmitter::emit_tile_mma(const Stmt& s) {
   const ir::Buffer& tile = kernel_.buffers[s.buffer.index];
   const Cut rows = *cut(tile.shape[0]), columns = *cut(tile.shape[1]);
   const std::int64_t depth = s.hi[0].constant;
-  if (depth <= 0) return;
+  const TileMoves& moves = tile_plan().products.at(&s);
   const auto number = [&](std::int64_t x) { return b_.getInt16(static_cast<std::uint16_t>(x)); };
   llvm::Value* const row_count = number(rows.size);
   llvm::Value* const column_bytes = number(columns.size * pair_bytes);
@@ -103,17 +165,21 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
     return b_.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal,
                               {row_number, bytes, pointer, i64(words_per_row * pair_bytes)});
   };
-  const std::int64_t tile_stride = places_[s.buffer.index].row_stride;
-  const auto slot = [&](std::int64_t i, std::int64_t j) {
-    return moved(places_[s.buffer.index].pointer, i * rows.size * tile_stride + j * columns.size);
+  const Operand memory = {s.buffer, places_[s.buffer.index].pointer, places_[s.buffer.index].row_stride, 1, 0};
+  /// f for each register of the tile, with the place in `o` that stands for it.
+  const auto over_registers = [&](const Operand& o, const auto& f) {
+    for (std::int64_t i = 0; i < rows.pieces; ++i)
+      for (std::int64_t j = 0; j < columns.pieces; ++j)
+        f(static_cast<std::size_t>(i * columns.pieces + j), moved(o.base, i * rows.size * o.per_row + j * columns.size));
   };
 
   llvm::LLVMContext& context = module_.getContext();
+  const Operand from = moves.from.access != nullptr ? operand_of(moves.from) : memory;
   std::vector<llvm::Value*> start;
-  for (std::int64_t i = 0; i < rows.pieces; ++i)
-    for (std::int64_t j = 0; j < columns.pieces; ++j)
-      start.push_back(cleared_ == &s ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
-                                     : load(row_count, column_bytes, slot(i, j), tile_stride));
+  over_registers(from, [&](std::size_t, llvm::Value* place) {
+    start.push_back(moves.cleared ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
+                                  : load(row_count, column_bytes, place, from.per_row));
+  });
   llvm::BasicBlock* const before = b_.GetInsertBlock();
   auto* body = llvm::BasicBlock::Create(context, "mma", function_);
   auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);
@@ -146,11 +212,14 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
   for (std::size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], body);
   b_.CreateCondBr(b_.CreateICmpSLT(next_k, i64(depth)), body, done);
   b_.SetInsertPoint(done);
-  for (std::int64_t i = 0; i < rows.pieces; ++i)
-    for (std::int64_t j = 0; j < columns.pieces; ++j)
+  const auto store = [&](const Operand& to) {
+    over_registers(to, [&](std::size_t i, llvm::Value* place) {
       b_.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal,
-                         {row_count, column_bytes, slot(i, j), i64(tile_stride * pair_bytes),
-                          next[static_cast<std::size_t>(i * columns.pieces + j)]});
+                         {row_count, column_bytes, place, i64(to.per_row * pair_bytes), next[i]});
+    });
+  };
+  if (moves.stored) store(memory);
+  if (moves.to.access != nullptr) store(operand_of(moves.to));
 }
 
 // One vector of the tile after the other, block by block: what runs where tiles do not.

@@ -162,10 +162,29 @@ class KernelEmitter {
   llvm::Value* load_columns(const Operand& o, llvm::Value* pointer, std::int64_t width, std::int64_t left);
 
   // emit_tiles.cpp: products by blocks of k
-  bool uses_tiles(const Stmt& s);
+  /// An access to memory in a loop over all rows and columns of a tile.
+  struct TileCopy {
+    const Stmt* access = nullptr;
+    ir::VarId row, column;
+  };
+  /// How the registers of a product start and where they go, when loops beside it do nothing but clear or copy its tile.
+  struct TileMoves {
+    bool cleared = false;
+    TileCopy from, to;
+    bool stored = true;  // to the memory that stands for the tile, as somebody reads it
+  };
+  /// Those products of the kernel that are tile instructions.
+  struct TilePlan {
+    std::map<const Stmt*, TileMoves> products;
+    std::set<const Stmt*> done;  // loops that are part of their moves
+  };
+  const TilePlan& tile_plan();
   void choose_tiles(const ir::Block& block, std::map<std::pair<std::int64_t, std::int64_t>, int>& registers);
-  /// Whether all that `loop` does is to fill with zeros the tile that `mma` then multiplies into in tile registers.
-  bool clears_tiles_of(const Stmt& loop, const Stmt& mma);
+  void find_moves(const ir::Block& block);
+  void find_readers(const ir::Block& block, std::set<ir::BufferId>& read) const;
+  bool uses_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().products.contains(&s); }
+  bool is_done_by_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().done.contains(&s); }
+  Operand operand_of(const TileCopy& copy);
   void emit_tile_mma(const Stmt& s);
   void emit_block_mma(const Stmt& s);
 
@@ -204,8 +223,7 @@ class KernelEmitter {
   std::vector<Accumulator> accumulators_;
   std::vector<std::pair<const Stmt*, std::vector<DelayedStore>>> delayed_;
   bool delays_stores_ = false;
-  std::optional<std::set<const Stmt*>> on_tiles_;  // the mma that are tile instructions
-  const Stmt* cleared_ = nullptr;                  // the mma whose tile starts as zeros that nobody has stored
+  std::optional<TilePlan> tile_plan_;
   std::uint32_t next_depth_ = 0;
   std::int64_t lanes_ = 1;         // width of the vector loop around this point, else 1
   llvm::Value* mask_ = nullptr;    // null: every lane runs

@@ -145,7 +145,7 @@ std::vector<Literal> pairs_for(const Kernel& kernel, std::uint32_t exponents) {
     Literal x({kernel.buffers[i].dtype, Shape::of(kernel.buffers[i].span())});
     for (std::int64_t j = 0; j < x.type().size(); ++j) {
       bits = bits * 1664525 + 1013904223;
-      if (i == 2)
+      if (x.dtype() == f32)
         x.set(j, 1e-38 * static_cast<double>(j % 7));
       else
         x.set_int(j, static_cast<std::int64_t>((bits & exponents) | (bits & 0x807f807fu)));
@@ -194,6 +194,48 @@ TEST(CodegenMma, tiles_that_are_cleared) {
   EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "-0", 32), target), "tilezero"), 0u);
   EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "1", 32), target), "tilezero"), 0u);
   EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "0", 31), target), "tilezero"), 0u);
+}
+
+// A tile that is copied to memory behind the product, and read again; rows that overlap where they are stored; a start in memory.
+TEST(CodegenMma, tiles_that_are_copied) {
+  const auto text = [](const char* start, const char* first, const char* then, const char* rest) {
+    return fmt::format(R"(kernel @copies(in a: u32[32,32], in b: u32[32,32], inout c: f32[32,32], out d: f32[63], out e: f32[40,40]) {{
+  tile t: f32[32,32]
+  for r in 0..32 unroll {{
+    for j in 0..32 vector 16 {{
+      %0 = load c[{}]
+      store t[r, j], %0
+    }}
+  }}
+  mma t[r, j] += a[r, k] * b[k, j] for k in 0..32 blocks 16
+  for r in 0..32 unroll {{
+    for j in 0..32 vector 16 {{
+      %1 = load t[r, j]
+      store {}, %1
+    }}
+  }}
+  for r in 0..32 unroll {{
+    for j in 0..32 vector 16 {{
+      %2 = load t[r, j]
+      store {}, %2 {}
+    }}
+  }}
+}})",
+                       start, first, then, rest);
+  };
+  const auto check = [](const std::string& kernel_text, std::size_t stores) {
+    SCOPED_TRACE(kernel_text);
+    const Kernel kernel = ir::parse_kernel(kernel_text);
+    ASSERT_EQ(ir::verify(kernel), "");
+    compare(kernel, pairs_for(kernel, 0x1f801f80u));
+    EXPECT_EQ(count(assembly(kernel_text, {.isa = ir::Isa::amx}), "tilestored"), stores);
+  };
+  check(text("r, j", "e[r + 8, j + 3]", "c[r, j]", ""), 8);
+  check(text("r, j", "d[r + j]", "c[r, j]", ""), 4);
+  check(text("31 - r, j", "e[r, j]", "c[r, j]", "if r + j - 9 >= 0"), 8);
+  check(text("j, r", "e[r, j]", "c[r, j]", ""), 8);
+  check(text("3, j", "e[j, r]", "c[r, j]", ""), 4);
+  check(text("r, j", "e[39 - r, j]", "c[r, j]", ""), 4);
 }
 
 // Tile registers have one shape each throughout a function: what does not fit beside the first product is done without.
