@@ -85,17 +85,17 @@ class Gatherer {
       const auto& known = factors[operands[i].index];
       return known ? *known : r.b.full(type, 1);
     };
-    switch (f_.kind(op)) {
+    switch (f_.kind(op)) {  // lists: C++ leaves open in which order it evaluates what a call is given
       case Op::neg: return r.b.neg(of(0));
       case Op::mul: {
         const std::size_t i = linear_[operands[0].index] ? 0 : 1;
         const auto& known = factors[operands[i].index];
         return known ? r.b.mul(*known, of(1 - i)) : of(1 - i);
       }
-      case Op::div: return r.b.div(of(0), of(1));
-      case Op::add: return r.b.add(of(0), of(1));
-      case Op::sub: return r.b.sub(of(0), of(1));
-      default: return r.b.select(r[operands[0]], of(1), of(2));
+      case Op::div: return r.b.emit<Op::div>({of(0), of(1)});
+      case Op::add: return r.b.emit<Op::add>({of(0), of(1)});
+      case Op::sub: return r.b.emit<Op::sub>({of(0), of(1)});
+      default: return r.b.emit<Op::select>({r[operands[0]], of(1), of(2)});
     }
   }
 
