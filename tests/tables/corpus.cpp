@@ -72,11 +72,15 @@ Program program_of(const std::string& line) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, Function>> Program::functions() const {
+std::string Program::text() const {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::pair<std::string, Function>> Program::functions() const {
   std::vector<std::pair<std::string, Function>> all;
-  all.emplace_back("read", parse(std::string{std::istreambuf_iterator<char>(file), {}}, "x"));
+  all.emplace_back("read", parse(text(), "x"));
   for (const std::string& name : transforms) all.emplace_back(name, transformed(name, all.back().second));
   return all;
 }

@@ -13,11 +13,13 @@ namespace burin::tables {
 
 struct Program {
   std::string name;                     // folder, file and words: of the file in tests/tables/expected, without .txt
-  std::string path;                     // IR text
+  std::string path;                     // IR text, or that of a kernel: .kernel
   std::vector<std::string> transforms;  // gradient, tangent, batch, in this order of application
   std::vector<ir::Target> targets;
   bool donated = false, excess_precision = true, fused = true;
 
+  bool is_kernel() const { return path.ends_with(".kernel"); }
+  std::string text() const;
   /// As read, then as each transform leaves it; the last is what is compiled. With the name of each.
   std::vector<std::pair<std::string, ir::Function>> functions() const;
   passes::Options options(const ir::Function& f) const;

@@ -155,38 +155,51 @@ std::string plan_of(const ir::Program& program) {
   return text.substr(0, text.find("\nkernel @"));
 }
 
+std::string file_name(const Target& target) {
+  std::string name = to_string(target);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+}
+
+Cells kernel_row(const Kernel& kernel, std::uint32_t phase, std::int64_t tasks, const Target& target, Described& d) {
+  Cells row = {fmt::format("{}", phase), "@" + kernel.name, fmt::format("{}", tasks)};
+  const std::string file = fmt::format("{}.{}_{}", file_name(target), phase, kernel.name);
+  std::string text = without_places(print(kernel));
+  const Cells cells = kernel_cells(kernel, text), machine = llvm_cells(kernel, target, file, d);
+  row.insert(row.end(), cells.begin(), cells.end());
+  row.insert(row.end(), machine.begin(), machine.end());
+  d.texts.emplace_back(file + ".kernel", std::move(text));
+  return row;
+}
+
 void add_kernels(const Function& fused, const passes::Options& options, const Target& target, Described& d, Section& memory) {
-  const std::string target_name = to_string(target);
-  std::string prefix = target_name;
-  for (char& c : prefix)
-    if (c == ' ') c = '_';
   const ir::Program program = passes::run_lowering(fused, target, options);
   std::string plan = plan_of(program);
-  const std::size_t aliases = static_cast<std::size_t>(std::count_if(program.aliases.begin(), program.aliases.end(), [](int a) { return a >= 0; }));
-  memory.rows.push_back({prefix, fmt::format("{}", program.steps.size()), fmt::format("{}", program.kernels.size()),
+  const auto aliases = std::count_if(program.aliases.begin(), program.aliases.end(), [](int a) { return a >= 0; });
+  memory.rows.push_back({file_name(target), fmt::format("{}", program.steps.size()), fmt::format("{}", program.kernels.size()),
                          fmt::format("{}", program.steps.empty() ? 0 : program.steps.back().phase + 1), fmt::format("{}", program.arena_bytes),
                          fmt::format("{}", program.plan.size()), fmt::format("{}", aliases), digest(plan)});
-  d.texts.emplace_back(prefix + ".plan", std::move(plan));
-  Section section{target_name, step_columns(), {}};
+  d.texts.emplace_back(file_name(target) + ".plan", std::move(plan));
+  Section section{to_string(target), step_columns(), {}};
   std::set<std::uint32_t> seen;
-  for (const Step& step : program.steps) {
-    if (!seen.insert(step.kernel).second) continue;  // the plan says how often
-    const Kernel& kernel = program.kernels[step.kernel];
-    Cells row = {fmt::format("{}", step.phase), "@" + kernel.name, fmt::format("{}", step.tasks)};
-    const std::string file = fmt::format("{}.{}_{}", prefix, step.kernel, kernel.name);
-    std::string text = without_places(print(kernel));
-    const Cells cells = kernel_cells(kernel, text), machine = llvm_cells(kernel, target, file, d);
-    row.insert(row.end(), cells.begin(), cells.end());
-    row.insert(row.end(), machine.begin(), machine.end());
-    section.rows.push_back(std::move(row));
-    d.texts.emplace_back(file + ".kernel", std::move(text));
-  }
+  for (const Step& step : program.steps)
+    if (seen.insert(step.kernel).second)  // the plan says how often
+      section.rows.push_back(kernel_row(program.kernels[step.kernel], step.phase, step.tasks, target, d));
   d.table.push_back(std::move(section));
+}
+
+Described describe_kernel(const Program& program) {
+  Described d;
+  const Kernel kernel = parse_kernel(program.text(), "x");
+  for (const Target& target : program.targets)
+    d.table.push_back({to_string(target), step_columns(), {kernel_row(kernel, 0, kernel.num_tasks(), target, d)}});
+  return d;
 }
 
 }  // namespace
 
 Described describe(const Program& program) {
+  if (program.is_kernel()) return describe_kernel(program);
   Described d;
   const Function fused = add_passes(program, d);
   const passes::Options options = program.options(fused);
