@@ -109,6 +109,7 @@ void jvp(Tag<Op::scatter>, JvpContext& c) {
     c.not_differentiable("it combines by " + std::string(name(s.combine)) + "; use add or set");
   // The last write to an element wins. Number the updates from 1, write the numbers the same way, and read back who won.
   c.emit_primal();
+  if (b.type(operand).size() == 0) return;  // no element has a tangent
   const Shape shape = b.type(operand).shape, update_shape = b.type(updates).shape;
   const ValueId from_zero = b.iota(DType::i64, Shape{update_shape.size()}, 0);
   const ValueId numbers = b.reshape(b.add(from_zero, b.full_like(from_zero, 1)), update_shape);
@@ -130,6 +131,7 @@ void transpose(Tag<Op::scatter>, TransposeContext& c) {
   if (c.linear[0]) c.give(0, c.ct());
   if (!c.linear[2]) return;
   const Shape shape = c.operand_type(0).shape, updates = c.operand_type(2).shape;
+  if (shape.size() == 0) return c.give(2, c.zeros(2));  // all were dropped, and nothing can be read
   const ValueId read = b.emit<Op::gather>({c.ct(), c.operands[1]}, gather_like(s, shape, updates));
   if (s.mode == IndexMode::error) return c.give(2, read);
   // A dropped window has no influence; the gather above clamped it onto elements that it never touched.

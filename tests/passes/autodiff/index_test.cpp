@@ -54,6 +54,14 @@ TEST(AutodiffIndex, DroppedUpdatesGetNothing) {
   EXPECT_EQ(gradients(put(", mode = clip, combine = set"), {three, values(i32, "3 0 -1 1"), four, up}), "0 0 4\n0 1 0 2");
 }
 
+TEST(AutodiffIndex, UpdatesOfAnEmptyArrayGetNothing) {
+  for (const char* combine : {"add", "set"}) {
+    const std::string program = "func @f(%x: f64[0], %i: i32[4], %u: f64[4]) { %y = scatter %x, %i, %u {inserted_window_dims = [0], "
+                                "scatter_dims_to_operand_dims = [0], index_vector_dim = 1, mode = clip, combine = " + std::string(combine) + "} return %y }";
+    EXPECT_EQ(gradients(program, {values(f64, {0}, ""), values(i32, "0 1 -1 2"), four, values(f64, {0}, "")}), "\n0 0 0 0") << combine;
+  }
+}
+
 TEST(AutodiffIndex, TheLastOfSeveralWritesWins) {
   EXPECT_EQ(gradients(put(", combine = set"), {three, values(i32, "2 0 2 2"), four, up}), "0 2 0\n0 1 0 4");
 }
