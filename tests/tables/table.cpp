@@ -62,7 +62,7 @@ std::string print(const Table& table) {
                                                                                : fmt::format("{}{:<{}}", i ? " " : "", cells[i], widths[i]);
       text += "\n";
     };
-    text += fmt::format("{}== {}\n", text.empty() ? "" : "\n", section.title);
+    text += fmt::format("== {}\n", section.title);
     line(section.columns);
     for (const Cells& row : section.rows) line(row);
   }
