@@ -19,6 +19,7 @@
 #include "frontend/timeline.h"
 #include "frontend/trace_stack.h"
 #include "ir/eval/eval.h"
+#include "passes/lower/program.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "runtime/cache.h"
@@ -83,12 +84,32 @@ passes::Options pass_options(const ir::Function& f, const CompileOptions& option
   return result;
 }
 
-class Interpreted final : public CompiledFunction {
+class Planned : public CompiledFunction {
+ protected:
+  using CompiledFunction::CompiledFunction;
+  /// Sets program_, then `make`s of it what runs; over the budget, both once more with values computed again instead of kept.
+  template <class Make>
+  void build_within_budget(Dump* dump, const Make& make) {
+    passes::Options options = pass_options(traced_, options_, dump);
+    const auto build = [&] {
+      program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, options));
+      make();
+    };
+    build();
+    const std::int64_t total = memory().total();
+    if (options_.memory_budget < 0 || total <= options_.memory_budget) return;
+    // What the threads need, and results that need memory of their own after all, stay.
+    options.memory_budget = std::max<std::int64_t>(options_.memory_budget - (total - passes::held_bytes(*program_)), 0);
+    build();
+  }
+};
+
+class Interpreted final : public Planned {
  public:
-  Interpreted(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
+  Interpreted(ir::Function f, CompileOptions options, Dump* dump) : Planned(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(traced_, options_, dump)));
     aliases_.assign(traced_.results().size(), -1);  // interpret() returns its results apart from its inputs
+    build_within_budget(dump, [&] {});
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
     store(ir::interpret(*program_, literals(program_->inputs, inputs)), outputs);
@@ -160,16 +181,17 @@ std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
   return after;
 }
 
-class Machine final : public CompiledFunction {
+class Machine final : public Planned {
  public:
-  Machine(ir::Function f, CompileOptions options, Dump* dump) : CompiledFunction(std::move(f), std::move(options)) {
+  Machine(ir::Function f, CompileOptions options, Dump* dump) : Planned(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
-    program_ = std::make_shared<ir::Program>(passes::build_program(traced_, target_, pass_options(traced_, options_, dump)));
-    const auto start = std::chrono::steady_clock::now();
-    executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_, name_of(traced_, options_));
-    if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    aliases_ = program_->aliases;
-    in_place_ = outputs_written_after_checks(*program_);
+    build_within_budget(dump, [&] {
+      const auto start = std::chrono::steady_clock::now();
+      executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_, name_of(traced_, options_));
+      if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      aliases_ = program_->aliases;
+      in_place_ = outputs_written_after_checks(*program_);
+    });
   }
   void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
     runtime::RunOptions run_options;

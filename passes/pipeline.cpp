@@ -91,6 +91,25 @@ void check_names(const Options& options) {
     if (!find(name).optional) fail(Msg::needed_pass, name, names([](const PassInfo& pass) { return pass.optional; }));
 }
 
+// Not in the table: it runs after the last pass, and only when that found too much, and has the passes of lowering run again. Steps that
+// run at the same time need their memory at the same time, so here each has a phase of its own.
+Program within_budget(const Function& fused, const Target& target, const Options& options) {
+  Options plain = options;
+  plain.memory_budget = -1;
+  if (!disabled(options, "schedule")) plain.disabled.emplace_back("schedule");
+  Options quiet = plain;
+  quiet.observer = nullptr;
+  const CrashNote note("rematerialise", fused, "--pipeline --memory-budget=" + std::to_string(options.memory_budget) + target_option(target));
+  const Timer timer;
+  // A check that runs again as well would keep updates before it out of their arguments' memory.
+  const auto checked_once = [&](const Function& f) { return disabled(options, "drop_repeated_checks") ? f : drop_repeated_checks(f); };
+  const Function again = checked_once(
+      rematerialise(fused, options.memory_budget, [&](const Function& now) { return run_lowering(checked_once(now), target, quiet); }));
+  if (options.verify) check_valid(again, "rematerialise");
+  if (options.observer) options.observer({"rematerialise", &again, nullptr, !same_program(fused, again), timer.seconds(), timer.start()});
+  return run_lowering(again, target, plain);
+}
+
 }  // namespace
 
 const std::vector<PassInfo>& pass_table() {
@@ -138,7 +157,8 @@ Program run_lowering(const Function& fused, const Target& target, const Options&
     if (options.observer) options.observer({pass.name, nullptr, &program, true, seconds, timer.start()});
     if (options.stop_after == pass.name) break;
   }
-  return program;
+  const bool too_large = options.memory_budget >= 0 && program.planned && held_bytes(program) > options.memory_budget;
+  return too_large ? within_budget(fused, target, options) : program;
 }
 
 Program build_program(const Function& f, const Target& target, const Options& options) {

@@ -16,6 +16,9 @@ namespace burin::passes {
 struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
   std::vector<bool> donated;               // by argument: its memory may be reused
+  /// Bytes that arena and results in memory of their own are to fit into, -1 for no limit: lowering computes values again where
+  /// they do not (`rematerialise`). Where that is not enough either, the Program is as small as it gets.
+  std::int64_t memory_budget = -1;
   /// Passes left out, by name. Without `fuse` there is a kernel per op. Error for an unknown name, and for a pass that nothing
   /// runs without (PassInfo::optional).
   std::vector<std::string> disabled;

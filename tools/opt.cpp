@@ -72,6 +72,10 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
                      "; a function that is not lowered yet runs through the pipeline for kernel, llvm, asm and memory; llvm is after "
                      "LLVM's optimisation, what asm is made of")
       ->check(CLI::IsMember(artefacts));
+  app.add_option("--memory-budget", request.memory_budget,
+                 "bytes that arena and results of a program are to fit into: what does not is computed again where it is read late")
+      ->check(tools::whole_number(0, INT64_MAX))
+      ->excludes(passes);
   app.add_flag("--explain-fusion", request.explain_fusion,
                "print which op is in which kernel, and why one stands alone");
   app.add_flag("--time-passes", line.time_passes, "print the milliseconds of each pass, and of code generation, to stderr");

@@ -21,8 +21,9 @@ struct JitOptions {
   std::vector<int> donate = {};
   /// 0: BURIN_NUM_THREADS, else one per core.
   int num_threads = 0;
-  /// The most bytes that a call may hold besides its arguments (Compiled::peak_bytes); a function that needs more is an error that
-  /// names its largest value. -1: no limit. Nothing is computed twice to save memory yet.
+  /// The most bytes that a call may hold besides its arguments (Compiled::peak_bytes); where a function needs more, kernels
+  /// run again late instead of keeping what they gave, and every bit stays. If that is still too much, an error names the largest
+  /// value. -1: no limit.
   std::int64_t memory_budget = -1;
   /// Chains of ops on 16-bit floats stay in f32 between ops.
   bool excess_precision = true;

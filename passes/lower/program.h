@@ -1,6 +1,8 @@
 // From a function of fusions to a Program, in three steps that each leave a printable Program: lower (every value its own buffer, every step its own
 // phase), schedule (phases), plan_memory (buffers share the arena).
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "ir/function.h"
@@ -16,5 +18,12 @@ ir::Program lower_program(const ir::Function& fused, const ir::Target& target, c
 void schedule(ir::Program& program);
 /// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
 void plan_memory(ir::Program& program);
+
+/// What a call holds beside its arguments and what its threads need: the arena, and results that take over no argument.
+std::int64_t held_bytes(const ir::Program& program);
+/// Fusions run again where their results are read late, so that these need not wait in memory, until held_bytes are at most
+/// `budget`, or as near as it gets. First those that free most bytes for their work. A copy runs the
+/// same kernel on the same values: every bit stays. `plan` lowers, schedules and plans a function.
+ir::Function rematerialise(const ir::Function& fused, std::int64_t budget, const std::function<ir::Program(const ir::Function&)>& plan);
 
 }  // namespace burin::passes

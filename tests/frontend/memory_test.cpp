@@ -219,6 +219,36 @@ TEST_P(Memory, OfATrainingStepWithDonation) {
       << "donation saved less than nearly all parameters";
 }
 
+// Values are computed again in place of being kept: the same bits in less memory, as forecast.
+TEST_P(Memory, OfATrainingStepUnderABudget) {
+  for (const bool donates : {false, true}) {
+    const Batch batch = batch_of(3, 48, 65);
+    const Params start = init_model(random::key(0), 65, 48, 64, 4);
+    const auto fresh = [&] { return tree::map([](Tensor t) { return t + 0; }, start); };
+    const Tensor rate(1e-3f);
+    JitOptions with = options(donates ? std::vector{0} : std::vector<int>{});
+    auto step = jit(train_step, with);
+    Params params = fresh();
+    const std::int64_t needed = step.lower(params, batch, rate).compile().peak_bytes();
+    const auto [expected, expected_loss] = step(params, batch, rate);
+    for (const int percent : {90, 75}) {
+      with.memory_budget = needed * percent / 100;
+      auto tight = jit(train_step, with);
+      Params mine = fresh();
+      const Compiled compiled = tight.lower(mine, batch, rate).compile();
+      EXPECT_LE(compiled.peak_bytes(), with.memory_budget);
+      EXPECT_GT(compiled.num_steps(), step.lower(start, batch, rate).compile().num_steps()) << "nothing is computed again";
+      reset();
+      const auto [updated, loss] = tight(mine, batch, rate);
+      EXPECT_EQ(meter.peak, compiled.peak_bytes()) << percent << " percent\n" << compiled.memory();
+      EXPECT_EQ(float(loss), float(expected_loss));
+      const auto is = tree::flatten(updated), should = tree::flatten(expected);
+      ASSERT_EQ(is.size(), should.size());
+      for (std::size_t i = 0; i < is.size(); ++i) EXPECT_EQ(is[i].to_vector<float>(), should[i].to_vector<float>()) << "leaf " << i;
+    }
+  }
+}
+
 TEST_P(Memory, IsListedByValueWithTheLinesThatMadeThem) {
   auto step = jit(train_step, options({0}));
   const Params params = init_model(random::key(0), 32, 16, 64, 2);

@@ -30,6 +30,7 @@ passes::Options pass_options(const Request& request) {
   options.excess_precision = request.excess_precision;
   options.disabled = request.disabled;
   options.stop_after = request.stop_after;
+  options.memory_budget = request.memory_budget;
   return options;
 }
 
