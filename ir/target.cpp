@@ -48,12 +48,12 @@ bool tiles_permitted() {
 
 std::int64_t value_or(std::int64_t value, std::int64_t fallback) { return value > 0 ? value : fallback; }
 
-// Cache sizes from the deterministic cache leaf: 4 on Intel, 0x8000001D on AMD, which has the same layout.
-void read_caches(Target& target) {
+// Sizes by level from the deterministic cache leaf: 4 on Intel, 0x8000001D on AMD, which has the same layout. 0: not told.
+std::array<std::int64_t, 4> cache_sizes() {
   const Registers vendor = cpuid(0);
   const bool amd = vendor.ebx == signature_AMD_ebx;
   const unsigned leaf = amd ? 0x8000001D : 4;
-  std::int64_t sizes[4] = {0, 0, 0, 0};  // by level
+  std::array<std::int64_t, 4> sizes = {};
   for (unsigned i = 0; i < 16; ++i) {
     const Registers r = cpuid(leaf, i);
     const unsigned type = r.eax & 31, level = (r.eax >> 5) & 7;
@@ -62,6 +62,12 @@ void read_caches(Target& target) {
     sizes[level] = static_cast<std::int64_t>((r.ebx >> 22) + 1) * (((r.ebx >> 12) & 0x3ff) + 1) *
                    ((r.ebx & 0xfff) + 1) * (static_cast<std::int64_t>(r.ecx) + 1);
   }
+  return sizes;
+}
+
+// Read once: a hypervisor takes tens of microseconds for each leaf.
+void read_caches(Target& target) {
+  static const std::array<std::int64_t, 4> sizes = cache_sizes();
   target.l1_bytes = value_or(sizes[1], target.l1_bytes);
   target.l2_bytes = value_or(sizes[2], target.l2_bytes);
   target.l3_bytes = value_or(sizes[3], target.l3_bytes);
@@ -96,7 +102,9 @@ std::string to_string(const Target& target) {
                      size_text(target.l1_bytes), size_text(target.l2_bytes), size_text(target.l3_bytes));
 }
 
-CpuFeatures host_features(bool ask_for_tiles) {
+namespace {
+
+CpuFeatures read_features(bool ask_for_tiles) {
   const Registers leaf1 = cpuid(1), leaf7 = cpuid(7), leaf7_1 = cpuid(7, 1);
   const std::uint64_t states = saved_states(leaf1);
   const bool ymm = (states & ymm_states) == ymm_states, zmm = (states & zmm_states) == zmm_states;
@@ -112,6 +120,17 @@ CpuFeatures host_features(bool ask_for_tiles) {
   const bool tiles = (states & tile_states) == tile_states && bit(leaf7.edx, 24) && bit(leaf7.edx, 22);
   f.amx = f.avx512_bf16 && tiles && ask_for_tiles && tiles_permitted();
   return f;
+}
+
+}  // namespace
+
+CpuFeatures host_features(bool ask_for_tiles) {
+  if (!ask_for_tiles) {
+    static const CpuFeatures without_tiles = read_features(false);
+    return without_tiles;
+  }
+  static const CpuFeatures all = read_features(true);
+  return all;
 }
 
 Target narrowed_target(const CpuFeatures& features, std::string_view max_isa) {
