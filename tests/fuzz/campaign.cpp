@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -16,7 +17,9 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <tuple>
 
+#include "base/check.h"
 #include "ir/printer.h"
 #include "tests/fuzz/isolate.h"
 #include "tests/fuzz/properties.h"
@@ -30,29 +33,34 @@ constexpr unsigned seconds_per_program = 120;
 
 /// Written by a worker, read by the parent.
 struct Shared {
-  std::atomic<std::uint64_t> seed, programs, checks, exact, erring, elements, free_elements;
+  std::atomic<std::uint64_t> seed, programs, exact, erring, elements, free_elements;
+  std::array<std::atomic<std::uint64_t>, 32> checks;  // by property
   std::atomic<std::size_t> property;
   std::atomic<bool> failed;
   char text[8192];
 };
 
-bool is_chosen(const Property& property, const std::vector<std::string>& only, std::uint64_t seed) {
-  if (only.empty()) return runs_on(property, seed);
+// In the parent and in each worker: a worker ends at its next program.
+volatile std::sig_atomic_t stopped = 0;
+void stop(int) { stopped = 1; }
+
+bool is_chosen(const Property& property, const std::vector<std::string>& only, Case& c) {
+  if (only.empty()) return has_share(property, c);
   return std::find(only.begin(), only.end(), property.name) != only.end();
 }
 
 /// The first failure's text; `property` says whose it is, also while one runs.
 std::string check_all(Case& c, const Settings& settings, Shared& shared) {
   for (std::size_t p = 0; p < properties().size(); ++p) {
-    if (!is_chosen(properties()[p], settings.only, c.seed())) continue;
     shared.property = p;
     std::string text;
     try {
+      if (!is_chosen(properties()[p], settings.only, c)) continue;
       text = properties()[p].check(c);
     } catch (const std::exception& error) {
       text = std::string("exception: ") + error.what();
     }
-    ++shared.checks;
+    ++shared.checks[p];
     if (!text.empty()) return text;
   }
   return "";
@@ -73,13 +81,13 @@ void count(Case& c, Shared& shared) {
                        Clock::time_point end) {
   for (std::uint64_t seed = first;; seed += stride) {
     if (settings.count > 0 && seed - settings.seed >= settings.count) break;
-    if (settings.seconds > 0 && Clock::now() > end) break;
+    if (stopped != 0 || (settings.seconds > 0 && Clock::now() > end)) break;
     alarm(seconds_per_program);
     shared.seed = seed;
     shared.property = properties().size();
     std::string text;
     try {
-      Case c(generate(seed, settings.recipe), seed);
+      Case c(generate(seed, settings.recipe), seed, settings.only.empty());
       text = check_all(c, settings, shared);
       if (text.empty() && settings.only.empty())
         count(c, shared);
@@ -91,8 +99,9 @@ void count(Case& c, Shared& shared) {
     if (!text.empty()) {
       std::snprintf(shared.text, sizeof shared.text, "%s", text.c_str());
       shared.failed = true;
-      break;
+      _exit(0);
     }
+    shared.seed = seed + stride;
   }
   _exit(0);
 }
@@ -119,22 +128,42 @@ class Campaign {
     }
     for (std::size_t running = workers_.size(); running > 0;) {
       int status = 0;
-      const pid_t ended = waitpid(-1, &status, 0);
+      const pid_t ended = waitpid(-1, &status, settings_.progress > 0 ? WNOHANG : 0);
+      if (ended <= 0) {
+        if (stopped != 0) pass_on(SIGTERM);
+        if (settings_.progress > 0) wait_and_tell();
+        continue;
+      }
       const auto w = static_cast<std::size_t>(
           std::find_if(workers_.begin(), workers_.end(), [&](const Worker& x) { return x.id == ended; }) -
           workers_.begin());
       if (w == workers_.size()) continue;
       if (!settle(w, status)) --running;
     }
-    for (const Worker& worker : workers_) add_counts(*worker.shared);
-    summary_.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
-    return std::move(summary_);
+    return counted();
   }
 
  private:
+  void pass_on(int signal) {
+    for (const Worker& worker : workers_) kill(worker.id, signal);
+  }
+
+  void wait_and_tell() {
+    usleep(100000);
+    if (std::chrono::duration<double>(Clock::now() - told_).count() < settings_.progress) return;
+    told_ = Clock::now();
+    const Summary now = counted();
+    std::uint64_t failures = 0;
+    for (const Failure& failure : now.failures) failures += failure.times;
+    fmt::print("{} programs, {:.0f} a minute, {} failures; all before seed {}\n", now.programs,
+               60 * static_cast<double>(now.programs) / now.seconds, failures, now.next_seed);
+    std::fflush(stdout);
+  }
+
   void launch(std::size_t w, std::uint64_t first) {
     Worker& worker = workers_[w];
     worker.shared->failed = false;
+    worker.shared->seed = first;
     if (ftruncate(worker.errors, 0) != 0) return;
     lseek(worker.errors, 0, SEEK_SET);
     worker.id = fork();
@@ -225,17 +254,26 @@ class Campaign {
          << failure.program;
   }
 
-  void add_counts(const Shared& shared) {
-    summary_.programs += shared.programs;
-    summary_.checks += shared.checks;
-    summary_.exact += shared.exact;
-    summary_.erring += shared.erring;
-    summary_.elements += shared.elements;
-    summary_.free_elements += shared.free_elements;
+  Summary counted() const {
+    Summary sum = summary_;
+    sum.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    sum.checks.resize(properties().size());
+    sum.next_seed = workers_[0].shared->seed;
+    for (const Worker& worker : workers_) {
+      const Shared& shared = *worker.shared;
+      sum.next_seed = std::min<std::uint64_t>(sum.next_seed, shared.seed);
+      sum.programs += shared.programs;
+      for (std::size_t p = 0; p < sum.checks.size(); ++p) sum.checks[p] += shared.checks[p];
+      sum.exact += shared.exact;
+      sum.erring += shared.erring;
+      sum.elements += shared.elements;
+      sum.free_elements += shared.free_elements;
+    }
+    return sum;
   }
 
   const Settings& settings_;
-  Clock::time_point start_, end_;
+  Clock::time_point start_, end_, told_ = start_;
   std::vector<Worker> workers_;
   std::map<std::string, std::size_t> kinds_;
   Summary summary_;
@@ -243,7 +281,14 @@ class Campaign {
 
 }  // namespace
 
-Summary run(const Settings& settings) { return Campaign(settings).run(); }
+Summary run(const Settings& settings) {
+  BURIN_CHECK(properties().size() <= std::tuple_size_v<decltype(Shared::checks)>, "more properties than are counted");
+  struct sigaction action = {};
+  action.sa_handler = stop;  // without SA_RESTART: it ends a wait
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  return Campaign(settings).run();
+}
 
 std::string check(const ir::Function& f, std::uint64_t seed, const std::vector<std::string>& only) {
   Case c(f, seed);
@@ -257,12 +302,13 @@ std::string check(const ir::Function& f, std::uint64_t seed, const std::vector<s
 std::string to_string(const Summary& s) {
   std::uint64_t failures = 0;
   for (const Failure& failure : s.failures) failures += failure.times;
+  std::string checks;
+  for (std::size_t p = 0; p < s.checks.size(); ++p)
+    if (s.checks[p] > 0) checks += fmt::format("{}{} {}", checks.empty() ? "" : ", ", properties()[p].name, s.checks[p]);
   return fmt::format(
-      "{} programs in {:.0f} s ({:.0f} a minute), {} checks; {} bit for bit, {} with an index out of range; {:.2f} % "
-      "of {} result elements "
-      "excluded; {} failures of {} kinds",
-      s.programs, s.seconds, 60 * static_cast<double>(s.programs) / std::max(s.seconds, 1e-3), s.checks, s.exact,
-      s.erring, 100 * static_cast<double>(s.free_elements) / std::max<double>(static_cast<double>(s.elements), 1),
+      "checked: {}\n{} programs in {:.0f} s ({:.0f} a minute), all before seed {}; {} bit for bit, {} with an index out of range; "
+      "{:.2f} % of {} result elements excluded; {} failures of {} kinds",
+      checks, s.programs, s.seconds, 60 * static_cast<double>(s.programs) / std::max(s.seconds, 1e-3), s.next_seed, s.exact, s.erring, 100 * static_cast<double>(s.free_elements) / std::max<double>(static_cast<double>(s.elements), 1),
       s.elements, failures, s.failures.size());
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "ir/parser.h"
@@ -12,6 +13,7 @@
 #include "ir/verifier.h"
 #include "tests/fuzz/campaign.h"
 #include "tests/fuzz/generate.h"
+#include "tests/fuzz/properties.h"
 #include "tests/fuzz/shrink.h"
 
 namespace burin::fuzz {
@@ -65,6 +67,31 @@ TEST(Shrink, leaves_the_one_op_that_fails) {
     EXPECT_LE(small.type(small.results()[0]).size(), 1) << print(small);
   }
   EXPECT_EQ(shrunk, 5);
+}
+
+// Code that some property has compiled is what the others of its sample run.
+TEST(Shares, follow_from_the_seed_and_lie_within_one_another) {
+  std::map<std::string, int> checked;
+  constexpr int programs = 600;
+  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+    Case c(generate(seed), seed, true);
+    std::map<std::string, std::pair<double, double>> limits;  // of a sample: the largest share without the program, the smallest with it
+    for (const Property& property : properties()) {
+      const bool has = has_share(property, c);
+      checked[property.name] += has;
+      auto& [without, with] = limits.try_emplace(property.sample.empty() ? property.name : property.sample, 0, 1).first->second;
+      if (has)
+        with = std::min(with, property.share);
+      else
+        without = std::max(without, property.share);
+      EXPECT_LT(without, with) << property.name << " at seed " << seed;
+    }
+  }
+  for (const Property& property : properties()) {
+    const double least = property.compiles ? 0.4 : 0.8;
+    EXPECT_GT(checked[property.name], least * property.share * programs) << property.name;
+    EXPECT_LE(checked[property.name], property.share * programs * 1.3) << property.name;
+  }
 }
 
 // Programs that something once computed wrongly, each through every property, with several choices of options and data.

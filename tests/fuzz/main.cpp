@@ -41,9 +41,10 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
   app.add_option("--seed", s.seed, "of the first program")->capture_default_str();
   app.add_option("--count", s.count, "programs to check");
   app.add_option("--seconds", s.seconds, "how long to go on");
+  app.add_option("--progress", s.progress, "every so many seconds, say how many programs are checked and before which seed all are");
   app.add_option("--threads", s.processes, "programs checked at a time, each in a process of its own")
       ->capture_default_str();
-  app.add_option("--only", s.only, "properties, separated by commas; without it all, the costly ones on a sample")
+  app.add_option("--only", s.only, "properties, separated by commas, on every program; without it all, each on its share")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(property_names()));
@@ -88,8 +89,8 @@ int check_files(const CommandLine& line) {
 int run(CommandLine& line) {
   if (line.list) {
     for (const fuzz::Property& property : fuzz::properties())
-      fmt::print("{:<12} {}{}\n", property.name, property.meaning,
-                 property.one_in > 1 ? fmt::format(" (1 in {})", property.one_in) : "");
+      fmt::print("{:<19} {:>3.0f} %{} {}\n", property.name, 100 * property.share, property.compiles ? " *" : "  ", property.meaning);
+    fmt::print("\nThe shares are of a run's programs, without --only. *: less of programs of many kernels.\n");
     return 0;
   }
   if (line.print) {

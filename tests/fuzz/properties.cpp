@@ -31,7 +31,8 @@ const std::vector<Target>& targets() {
   return *all;
 }
 
-Case::Case(Function f, std::uint64_t seed) : f_(std::move(f)), seed_(seed), inputs_(draw_inputs(f_, seed)) {
+Case::Case(Function f, std::uint64_t seed, bool sampled)
+    : f_(std::move(f)), seed_(seed), sampled_(sampled), inputs_(draw_inputs(f_, seed)) {
   Random random(seed ^ 0x0b71'0000'0000ull);
   target_ = random.pick(targets());
   if (random.chance(0.3)) {  // so small that even these programs are blocked, cut into panels and packed for all tasks
@@ -65,6 +66,21 @@ const Program& Case::program() {
 const runtime::Executable& Case::machine() {
   if (!machine_) machine_ = compiled(program(), target_);
   return *machine_;
+}
+
+const Outcome& Case::by_evaluator() {
+  if (!by_evaluator_) by_evaluator_ = evaluated(f_, inputs_);
+  return *by_evaluator_;
+}
+
+const Outcome& Case::by_interpreter() {
+  if (!by_interpreter_) by_interpreter_ = interpreted(program(), inputs_);
+  return *by_interpreter_;
+}
+
+const Outcome& Case::by_machine() {
+  if (!by_machine_) by_machine_ = executed(program(), machine(), inputs_);
+  return *by_machine_;
 }
 
 namespace {
@@ -196,39 +212,50 @@ const std::vector<Property>& properties() {
     auto* list = new std::vector<Property>{
         {"verifier", "every pass leaves a valid function, lowering a valid program", check_verifier, 1, ""},
         {"text", "what prints parses back to the same function, after every pass, and computes the same", check_text, 1, ""},
-        {"program_text", "a program prints and parses back", check_program_text, 2, ""},
+        {"program_text", "a program prints and parses back", check_program_text, 0.5, ""},
         {"idempotence",
          "simplify, eliminate_common, remove_dead, fold_constants, widen_half: a second run changes nothing",
          check_idempotence, 1, ""},
         {"passes", "every pass keeps every bit; widen_half keeps values as excess precision may", check_passes, 1, ""},
         {"interpreter", "the kernels compute what the evaluator does", check_interpreter, 1, ""},
+        {"fusion", "one kernel per op, interpreted, computes what the evaluator does", check_without_fusion, 0.25, ""},
+        {"disabled", "a pass left out changes nothing but speed", check_without_passes, 0.25, ""},
+        {"unoptimised", "no pass but what nothing runs without, interpreted", check_unoptimised, 0.25, ""},
+        {"transpose", "<cotangent, jvp(tangent)> = <vjp(cotangent), tangent>", check_transpose, 0.25, ""},
+        {"tangent", "jvp is what differences give, all floats made f64", check_tangent, 0.25, ""},
+        {"batch", "vmap is a loop over the examples", check_batch, 0.25, ""},
         {"machine",
          "machine code computes what the evaluator does, and the bits of the interpreter unless it approximates",
-         check_machine, 1, "", true},
-        {"threads", "1, 2 and 8 threads give the same bits", check_threads, 1, "", true},
-        {"targets", "every instruction set of the host computes what the evaluator does", check_other_targets, 4, "", true},
-        {"donation", "donated arguments change no bit", check_donation, 4, "", true},
-        {"fusion", "one kernel per op computes what the evaluator does", check_without_fusion, 8, "kernel per op", true},
-        {"disabled", "a pass left out changes nothing but speed", check_without_passes, 8, ""},
-        {"unoptimised", "no pass but what nothing runs without", check_unoptimised, 8, "kernel per op", true},
-        {"hosts", "several host threads compile once and compute the same bits at the same time", check_hosts, 8, "", true},
+         check_machine, 0.6, "machine code", true},
+        {"threads", "1, 2 and 8 threads give the same bits", check_threads, 0.6, "machine code", true},
+        {"donation", "donated arguments change no bit", check_donation, 0.3, "machine code", true},
+        {"targets", "every other instruction set of the host computes what the evaluator does; in a run one of them, by seed",
+         check_other_targets, 0.15, "machine code", true},
         {"cache", "parsed text hits the cache of what was built; a cached program computes what a fresh one does",
-         check_cache, 8, "", true},
-        {"transpose", "<cotangent, jvp(tangent)> = <vjp(cotangent), tangent>", check_transpose, 3, ""},
-        {"tangent", "jvp is what differences give, all floats made f64", check_tangent, 3, ""},
-        {"batch", "vmap is a loop over the examples", check_batch, 3, ""},
+         check_cache, 0.15, "machine code", true},
+        {"hosts", "several host threads compile once and compute the same bits at the same time", check_hosts, 0.05,
+         "machine code", true},
+        {"machine_fusion", "the same of the machine code of one kernel per op", check_machine_without_fusion, 0.08,
+         "kernel per op", true},
+        {"machine_unoptimised", "the same of the machine code without passes", check_machine_unoptimised, 0.08,
+         "kernel per op", true},
     };
-    if (!BURIN_WITH_LLVM) std::erase_if(*list, [](const Property& property) { return property.needs_machine; });
+    if (!BURIN_WITH_LLVM) std::erase_if(*list, [](const Property& property) { return property.compiles; });
     return list;
   }();
   return *all;
 }
 
-bool runs_on(const Property& property, std::uint64_t seed) {
+bool has_share(const Property& property, Case& c) {
+  if (property.share >= 1) return true;
   Hasher hasher;
-  hasher.add(seed);
+  hasher.add(c.seed());
   hasher.add(property.sample.empty() ? property.name : property.sample);
-  return hasher.finish().low % static_cast<std::uint64_t>(property.one_in) == 0;
+  const double dice = static_cast<double>(hasher.finish().low >> 11) * 0x1p-53;
+  if (dice >= property.share) return false;
+  constexpr double cheap = 2;
+  return !property.compiles ||
+         dice < property.share * std::min(1.0, cheap / static_cast<double>(std::max<std::size_t>(c.program().steps.size(), 1)));
 }
 
 }  // namespace burin::fuzz

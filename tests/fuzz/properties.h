@@ -29,11 +29,13 @@ struct Outcome {
 /// (target, excess precision, donation) follow from the seed.
 class Case {
  public:
-  Case(ir::Function f, std::uint64_t seed);
+  /// `sampled`: in a long run, where the seed chooses what of a costly property is checked; else it is checked whole.
+  Case(ir::Function f, std::uint64_t seed, bool sampled = false);
   ~Case();
 
   const ir::Function& f() const { return f_; }
   std::uint64_t seed() const { return seed_; }
+  bool is_sampled() const { return sampled_; }
   const std::vector<ir::Literal>& inputs() const { return inputs_; }
   const ir::Target& target() const { return target_; }
   /// With the seed's choices; no verifying, no observer.
@@ -49,6 +51,9 @@ class Case {
   const ir::Function& fused() { return stages().back().function; }
   const ir::Program& program();
   const runtime::Executable& machine();
+  const Outcome& by_evaluator();    // of f, as it was drawn
+  const Outcome& by_interpreter();  // of program()
+  const Outcome& by_machine();      // of machine(), on one thread
 
   /// What every execution of the program must give: the evaluator's results on the function that rounding is settled in
   /// (after widen_half), with their intervals. `error` is set where an index is out of range; `unsure` where rounding
@@ -67,25 +72,28 @@ class Case {
  private:
   ir::Function f_;
   std::uint64_t seed_;
+  bool sampled_;
   std::vector<ir::Literal> inputs_;
   ir::Target target_;
   passes::Options options_;
   std::vector<Stage> stages_;
   std::optional<ir::Program> program_;
   std::shared_ptr<const runtime::Executable> machine_;
+  std::optional<Outcome> by_evaluator_, by_interpreter_, by_machine_;
   std::optional<Expected> expected_;
 };
 
 struct Property {
   std::string name, meaning;
   std::string (*check)(Case&);  // "" or the first failure
-  int one_in;                   // costly ones run on a sample of the seeds,
-  std::string sample;           // those of one sample on the same, as they share kernels; without a name, on one of its own
-  bool needs_machine = false;   // left out of builds without LLVM
+  double share;                 // of the programs of a run that it is checked on
+  std::string sample;           // those of one name are checked on the same programs, as they share kernels
+  bool compiles = false;        // makes machine code: left out of builds without LLVM
 };
 const std::vector<Property>& properties();
-/// Whether the sample that a property runs on holds the seed.
-bool runs_on(const Property& property, std::uint64_t seed);
+/// Whether the program is of a property's share, which follows from the seed. Compiling takes as long as there are kernels: of
+/// programs with n > 2 of them, what compiles has 2 / n of its share, for the sake of all the smaller ones.
+bool has_share(const Property& property, Case& c);
 
 /// Targets that this machine can run, the floor first.
 const std::vector<ir::Target>& targets();
@@ -119,8 +127,10 @@ std::string check_other_targets(Case& c);
 std::string check_donation(Case& c);
 std::string check_cache(Case& c);
 std::string check_without_fusion(Case& c);
+std::string check_machine_without_fusion(Case& c);
 std::string check_without_passes(Case& c);
 std::string check_unoptimised(Case& c);
+std::string check_machine_unoptimised(Case& c);
 std::string check_hosts(Case& c);
 std::string check_transpose(Case& c);
 std::string check_tangent(Case& c);

@@ -28,20 +28,20 @@ Outcome machine_of(const Program& program, const Target& target, const std::vect
 
 }  // namespace
 
-std::string check_interpreter(Case& c) { return wrong(interpreted(c.program(), c.inputs()), c.expected()); }
+std::string check_interpreter(Case& c) { return wrong(c.by_interpreter(), c.expected()); }
 
 std::string check_machine(Case& c) {
-  const Outcome found = executed(c.program(), c.machine(), c.inputs());
+  const Outcome& found = c.by_machine();
   if (std::string d = wrong(found, c.expected()); !d.empty()) return named(to_string(c.target()), d);
   if (c.is_approximated()) return "";
-  const Outcome other = interpreted(c.program(), c.inputs());
+  const Outcome& other = c.by_interpreter();
   // Of several indices out of range, lanes name another one first than elements one after another do.
   if (!found.error.empty() && !other.error.empty()) return "";
   return named(to_string(c.target()) + " against the interpreter", wrong(found, other));
 }
 
 std::string check_threads(Case& c) {
-  const Outcome one = executed(c.program(), c.machine(), c.inputs(), 1);
+  const Outcome& one = c.by_machine();
   for (int threads : {2, 8})
     if (std::string d = wrong(executed(c.program(), c.machine(), c.inputs(), threads), one); !d.empty())
       return named(std::to_string(threads) + " threads", d);
@@ -49,8 +49,11 @@ std::string check_threads(Case& c) {
 }
 
 std::string check_other_targets(Case& c) {
-  for (const Target& target : targets()) {
-    if (target == c.target()) continue;
+  std::vector<Target> others;
+  for (const Target& target : targets())
+    if (target != c.target()) others.push_back(target);
+  if (c.is_sampled() && !others.empty()) others = {others[c.seed() / 7 % others.size()]};
+  for (const Target& target : others) {
     const Program program = passes::build_program(c.f(), target, c.options());
     Case::Expected expected = c.expected();
     if (target.multiplies_bf16_pairs() && !c.target().multiplies_bf16_pairs() && !c.is_exact())
@@ -68,25 +71,33 @@ std::string check_donation(Case& c) {
   bool any = false;
   for (std::int32_t alias : program.aliases) any = any || alias >= 0;
   if (!any) return "";
-  const Outcome kept = executed(c.program(), c.machine(), c.inputs());
+  const Outcome& kept = c.by_machine();
   if (!kept.error.empty()) return "";
-  if (std::string d = wrong(interpreted(program, c.inputs()), interpreted(c.program(), c.inputs())); !d.empty())
+  if (std::string d = wrong(interpreted(program, c.inputs()), c.by_interpreter()); !d.empty())
     return named("interpreter", d);
   return wrong(machine_of(program, c.target(), c.inputs(), 2), kept);
 }
 
-std::string check_without_fusion(Case& c) {
+namespace {
+
+Program without_fusion(const Case& c) {
   passes::Options options = c.options();
   options.disabled = {"fuse"};
-  const Program program = passes::build_program(c.f(), c.target(), options);
-  if (std::string d = wrong(interpreted(program, c.inputs()), c.expected()); !d.empty()) return named("interpreter", d);
-  return wrong(machine_of(program, c.target(), c.inputs()), c.expected());
+  return passes::build_program(c.f(), c.target(), options);
+}
+
+}  // namespace
+
+std::string check_without_fusion(Case& c) { return wrong(interpreted(without_fusion(c), c.inputs()), c.expected()); }
+
+std::string check_machine_without_fusion(Case& c) {
+  return wrong(machine_of(without_fusion(c), c.target(), c.inputs()), c.expected());
 }
 
 namespace {
 
 /// The program without these passes and without excess precision, which is an option with a meaning; the passes must not have one.
-std::string check_without(Case& c, const std::vector<std::string>& disabled, bool also_machine) {
+std::string check_without(Case& c, const std::vector<std::string>& disabled, bool on_machine) {
   passes::Options options = c.options();
   options.disabled = disabled;
   options.excess_precision = false;
@@ -102,8 +113,7 @@ std::string check_without(Case& c, const std::vector<std::string>& disabled, boo
     return "";  // which indices are looked at depends on the passes
   }
   expected.unsure = model.unsure;
-  if (std::string d = wrong(interpreted(program, c.inputs()), expected); !d.empty()) return named("interpreter", d);
-  return also_machine ? wrong(machine_of(program, c.target(), c.inputs()), expected) : "";
+  return wrong(on_machine ? machine_of(program, c.target(), c.inputs()) : interpreted(program, c.inputs()), expected);
 }
 
 // But fuse, which is a property of its own, and widen_half, which an option with a meaning leaves out.
@@ -132,15 +142,23 @@ std::string check_without_passes(Case& c) {
   return check_without(c, disabled, false);
 }
 
-std::string check_unoptimised(Case& c) {
+namespace {
+
+std::string check_without_any(Case& c, bool on_machine) {
   std::vector<std::string> disabled = optional_passes();
   disabled.push_back("fuse");
-  return check_without(c, disabled, true);
+  return check_without(c, disabled, on_machine);
 }
+
+}  // namespace
+
+std::string check_unoptimised(Case& c) { return check_without_any(c, false); }
+
+std::string check_machine_unoptimised(Case& c) { return check_without_any(c, true); }
 
 std::string check_hosts(Case& c) {
   constexpr std::size_t num_hosts = 4;
-  const Outcome one = executed(c.program(), c.machine(), c.inputs());
+  const Outcome& one = c.by_machine();
   const detail::CompileOptions options = compile_options(c);
   std::vector<std::shared_ptr<const detail::CompiledFunction>> compiled(num_hosts);
   std::vector<std::string> differences(num_hosts);
@@ -198,7 +216,7 @@ std::string check_cache(Case& c) {
   const Outcome first = run(*fresh);
   if (std::string d = wrong(run(*again), first); !d.empty()) return named("second run", d);
   if (host_target(options.max_isa).isa != c.target().isa) return "";  // emulated tiles sum in another order
-  return wrong(first, executed(c.program(), c.machine(), c.inputs()));
+  return wrong(first, c.by_machine());
 }
 
 }  // namespace burin::fuzz

@@ -51,7 +51,7 @@ std::string check_text(Case& c) {
   const Function parsed = parse(last);
   Outcome from_text = evaluated(parsed, c.inputs());
   if (!from_text.error.empty()) from_text.error.resize(from_text.error.rfind(" ("));  // it knows its line
-  if (std::string d = wrong(from_text, evaluated(c.f(), c.inputs())); !d.empty()) return "parsed text: " + d;
+  if (std::string d = wrong(from_text, c.by_evaluator()); !d.empty()) return "parsed text: " + d;
   for (const Case::Stage& stage : c.stages()) {
     std::string text = print(stage.function, in_full());
     if (!stage.changed && text == last) continue;
@@ -84,7 +84,7 @@ std::string check_idempotence(Case& c) {
 }
 
 std::string check_passes(Case& c) {
-  Outcome before = evaluated(c.f(), c.inputs());
+  Outcome before = c.by_evaluator();
   const Function* last = &c.f();
   for (const Case::Stage& stage : c.stages()) {
     if (!stage.changed) continue;
