@@ -170,7 +170,8 @@ std::int64_t weight(const ir::Block& block) {
   return sum;
 }
 
-/// Kernels of about equal total weight per part; each part lists positions in `kernels`, in order.
+}  // namespace
+
 std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> kernels, std::size_t parts) {
   std::vector<std::size_t> order(kernels.size());
   std::iota(order.begin(), order.end(), 0);
@@ -187,6 +188,8 @@ std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> k
   for (auto& part : result) std::ranges::sort(part);
   return result;
 }
+
+namespace {
 
 std::string folder_of(const std::string& path) { return path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)); }
 

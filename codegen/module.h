@@ -29,6 +29,10 @@ std::unique_ptr<llvm::Module> build_module(llvm::LLVMContext& context, llvm::Tar
                                            std::vector<std::string>* symbols, std::span<const std::string> texts = {});
 void emit_file(llvm::Module& module, llvm::TargetMachine& machine, llvm::raw_pwrite_stream& out, FileKind kind);
 
+/// Kernels of about equal total weight per part, the weight being the statements that are emitted; each part lists positions in `kernels`, in
+/// order. No more parts than kernels.
+std::vector<std::vector<std::size_t>> split(std::span<const ir::Kernel* const> kernels, std::size_t parts);
+
 /// All of the above.
 std::string compile_to_object(std::span<const ir::Kernel* const> kernels, const ir::Target& target,
                               std::vector<std::string>* symbols, std::span<const std::string> texts = {});

@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "codegen/module.h"
 #include "tests/codegen/machine.h"
 
 namespace burin::test {
@@ -111,6 +112,22 @@ TEST(CodegenModule, many_kernels_on_several_threads_keep_their_order) {
     EXPECT_EQ(params[0].int_at(params[0].type().size() - 1), static_cast<std::int64_t>(i));
   }
   EXPECT_TRUE(codegen::compile({}, avx2_target())->entries().empty());
+}
+
+// What is unrolled counts as often as it is emitted, so that the threads that compile end together.
+TEST(CodegenModule, kernels_are_shared_out_by_what_they_emit) {
+  std::vector<Kernel> kernels;
+  for (const char* loop : {"0..9", "0..400 unroll", "0..9", "0..100 unroll", "0..9", "90..100 unroll", "0..100"})
+    kernels.push_back(ir::parse_kernel(std::string("kernel @k(in x: f32[400], out y: f32[400]) {\n for i in ") + loop +
+                                       " {\n %0 = load x[i]\n %1 = neg %0 : f32\n store y[i], %1\n }\n}"));
+  std::vector<const Kernel*> all;
+  for (const Kernel& kernel : kernels) all.push_back(&kernel);
+  using Parts = std::vector<std::vector<std::size_t>>;
+  EXPECT_EQ(codegen::split(all, 1), (Parts{{0, 1, 2, 3, 4, 5, 6}}));
+  EXPECT_EQ(codegen::split(all, 2), (Parts{{1}, {0, 2, 3, 4, 5, 6}}));
+  EXPECT_EQ(codegen::split(all, 3), (Parts{{1}, {3}, {0, 2, 4, 5, 6}}));
+  EXPECT_EQ(codegen::split(all, 9), (Parts{{1}, {3}, {5}, {0}, {2}, {4}, {6}}));
+  EXPECT_EQ(codegen::split({}, 4), Parts(1));
 }
 
 TEST(CodegenModule, live_code_of_an_equal_kernel_is_shared_and_outlives_its_module) {
