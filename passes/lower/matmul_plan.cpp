@@ -135,10 +135,14 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   t.depth = k <= panel * 3 / 2 ? std::max<std::int64_t>(k, 1) : ceil_div(ceil_div(k, ceil_div(k, panel)), whole) * whole;
   if (t.sums_panels) t.depth = std::min(k, summed_depth);
   const std::int64_t all_rows = t.all_row_tiles(), all_columns = t.all_column_tiles();
-  const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * static_cast<double>(loops.size(Dim::k));
+  const double batches = static_cast<double>(loops.size(Dim::batch)), all_m = static_cast<double>(loops.size(Dim::m)),
+               all_n = static_cast<double>(loops.size(Dim::n)), all_k = static_cast<double>(loops.size(Dim::k));
+  // What no cache holds waits for memory: a byte takes as long as about eight operations.
+  const double flops = 2 * batches * all_m * all_n * all_k;
+  const double bytes = batches * (all_m * all_k + all_k * all_n + all_m * all_n) * static_cast<double>(size);
+  const double total = bytes > static_cast<double>(target.l2_bytes) ? std::max(flops, 8 * bytes) : flops;
+  const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * all_k * (total / std::max(flops, 1.0));
   // About 48 tasks where the work allows, each of 2 to 32 MFLOP; of less where the caches are small.
-  const double total = 2.0 * static_cast<double>(loops.size(Dim::batch)) * static_cast<double>(loops.size(Dim::m)) *
-                       static_cast<double>(loops.size(Dim::n)) * static_cast<double>(loops.size(Dim::k));
   const double per_task = std::clamp(total / 48, std::min(2e6, 2.0 * static_cast<double>(target.l2_bytes)), 32e6);
   const double tiles_per_task = std::max(1.0, per_task / std::max(tile_work, 1.0));
   const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));

@@ -1,0 +1,17 @@
+// How much each task of a kernel has to do, counted on its loops: without a clock, the same everywhere.
+#pragma once
+#include <vector>
+
+#include "ir/kernel/program.h"
+
+namespace burin::test {
+
+/// By task: statements carried out, a vector of lanes as one, a product of tiles as its multiply-adds by vectors of 16. Conditions that
+/// hang on data count as met.
+std::vector<double> task_work(const ir::Kernel& kernel);
+
+/// The time of all phases on `workers` that each take the next task when they are free, over the time if the work were shared
+/// evenly; phases whose kernels cost less than `least_ns` together stay with one worker and are left out.
+double unevenness(const ir::Program& program, int workers, double least_ns);
+
+}  // namespace burin::test
