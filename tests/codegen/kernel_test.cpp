@@ -187,7 +187,7 @@ TEST(CodegenKernel, reductions_of_every_kind_and_dtype) {
     for (const char* reduce : {"sum", "prod", "max", "min", "and", "or"}) {
       const std::string d = dtype, r = reduce;
       if (d[0] == 'f' && (r == "and" || r == "or")) continue;
-      for (int lanes : {1, 4, 16}) {
+      for (int lanes : {1, 2, 4, 16}) {
         compare(fmt::format(R"(kernel @k(in x: {0}[3,37], out y: {0}[3]) tasks (i in 3) {{
   %s = load x[i, 36]
   acc %a: {0} {1} lanes {2}
