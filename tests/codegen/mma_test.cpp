@@ -196,6 +196,84 @@ TEST(CodegenMma, tiles_that_are_cleared) {
   EXPECT_EQ(count(assembly(cleared({32, 32, 32}, "0", 31), target), "tilezero"), 0u);
 }
 
+// 2^-126 - 2^-150 is subnormal before it is rounded to a subnormal's 2^-149, which would make it 2^-126 again.
+TEST(CodegenMma, pairs_just_below_the_normal_numbers) {
+  for (const char* blocks : {"", " blocks 2"})
+    for (const auto& [factor, result] : {std::pair{0x9a000000u, 0.0}, {0x99800000u, 0x1p-126}}) {  // -2^-75, and half of that
+      const std::string text = fmt::format(R"(kernel @pairs(in a: u32[1,2], in b: u32[2,1], inout c: f32[1,1]) {{
+  tile t: f32[1,1]
+  %0 = load c[0, 0]
+  store t[0, 0], %0
+  mma t[r, j] += a[r, k] * b[k, j] for k in 0..2{}
+  %1 = load t[0, 0]
+  store c[0, 0], %1
+}})",
+                                           blocks);
+      const Kernel kernel = ir::parse_kernel(text);
+      std::vector<Literal> given = pairs_for(kernel, 0);
+      const bool summed_apart = blocks[0] != 0;  // then from zero: the normal number is the first product
+      given[0].set_int(0, summed_apart ? 0x00800000 : 0);
+      given[1].set_int(0, summed_apart ? 0x3f800000 : 0);
+      given[0].set_int(1, 0x1a000000);
+      given[1].set_int(1, factor);
+      given[2].set(0, summed_apart ? 0 : 0x1p-126);
+      compare(kernel, given);
+      std::vector<std::byte*> pointers;
+      for (Literal& literal : given) pointers.push_back(literal.mutable_raw().data());
+      ir::KernelRunner(kernel).run(pointers);
+      EXPECT_EQ(given[2].at(0), result) << blocks;
+    }
+}
+
+TEST(CodegenMma, blocks_of_a_depth_that_depends_on_the_task) {
+  for (const char* bound : {"9*t", "7 - 7*t"}) {
+    std::string text = packed("f32", "u32", {6, 16, 9}, 16, bound);
+    const std::string range = std::string("in 0..") + bound;
+    text.replace(text.find(range), range.size(), range + " blocks 4");
+    const Kernel kernel = ir::parse_kernel(text);
+    compare(kernel, pairs_for(kernel, 0x1f801f80u));
+  }
+}
+
+// A call between products, which an index out of range makes.
+TEST(CodegenMma, tiles_around_a_call) {
+  const Kernel kernel = ir::parse_kernel(R"(kernel @call(in a: u32[16,32], in b: u32[32,16], inout c: f32[16,16], in ids: i32[2]) {
+  tile t: f32[16,16]
+  site "row {index} of {extent}"
+  for r in 0..16 unroll {
+    for j in 0..16 vector 16 {
+      %0 = load c[r, j]
+      store t[r, j], %0
+    }
+  }
+  for i in 0..2 {
+    %1 = load ids[i]
+    bind row = %1 in 0..2 error site 0
+    mma t[r, j] += a[r, k + 16*row] * b[k + 16*i, j] for k in 0..16 blocks 16
+  }
+  for r in 0..16 unroll {
+    for j in 0..16 vector 16 {
+      %2 = load t[r, j]
+      store c[r, j], %2
+    }
+  }
+})");
+  ASSERT_EQ(ir::verify(kernel), "");
+  std::vector<Literal> given = pairs_for(kernel, 0x1f801f80u);
+  given[3].set_int(0, 1);
+  given[3].set_int(1, 7);
+  std::vector<Literal> expected = given;
+  std::vector<std::byte*> pointers;
+  for (Literal& literal : expected) pointers.push_back(literal.mutable_raw().data());
+  EXPECT_TRUE(ir::KernelRunner(kernel).run(pointers));
+  for (const ir::Target& target : runnable_targets()) {
+    std::vector<Literal> found = given;
+    runtime::StatusSlot status;
+    run(kernel, target, found, &status);
+    EXPECT_EQ(difference(found[2], expected[2]), "") << label(target);
+  }
+}
+
 // A tile that is copied to memory behind the product, and read again; rows that overlap where they are stored; a start in memory.
 TEST(CodegenMma, tiles_that_are_copied) {
   const auto text = [](const char* start, const char* first, const char* then, const char* rest) {
