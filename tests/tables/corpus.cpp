@@ -57,6 +57,8 @@ Program program_of(const std::string& line) {
       program.excess_precision = false;
     else if (word == "unfused")
       program.fused = false;
+    else if (word.starts_with("budget"))
+      program.memory_budget = std::stoll(word.substr(6));
     else if (word == "small_caches")
       small = true;
     else
@@ -90,6 +92,7 @@ passes::Options Program::options(const Function& f) const {
   options.excess_precision = excess_precision;
   if (!fused) options.disabled = {"fuse"};
   if (donated) options.donated.assign(f.args().size(), true);
+  options.memory_budget = memory_budget;
   options.verify = false;  // other tests do; a table sees each difference anyway
   return options;
 }

@@ -1,5 +1,6 @@
 // The programs whose tables are kept: tests/tables/corpus.txt, a line each.
 #pragma once
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ struct Program {
   std::string path;                     // IR text, or that of a kernel: .kernel
   std::vector<std::string> transforms;  // gradient, tangent, batch, in this order of application
   std::vector<ir::Target> targets;
+  std::int64_t memory_budget = -1;
   bool donated = false, excess_precision = true, fused = true;
 
   bool is_kernel() const { return path.ends_with(".kernel"); }

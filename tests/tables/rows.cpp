@@ -202,7 +202,10 @@ Described describe(const Program& program) {
   if (program.is_kernel()) return describe_kernel(program);
   Described d;
   const Function fused = add_passes(program, d);
-  const passes::Options options = program.options(fused);
+  passes::Options options = program.options(fused);
+  options.observer = [&](const passes::Options::Event& event) {  // rematerialise
+    if (event.function != nullptr && event.changed) d.table.front().rows.push_back(pass_row(std::string(event.pass), *event.function, d));
+  };
   Section memory{"programs", {"target", "steps", "kernels", "phases", "arena", "values", "in_place", "text"}, {}};
   for (const Target& target : program.targets) add_kernels(fused, options, target, d, memory);
   d.table.insert(d.table.begin() + 1, std::move(memory));
