@@ -115,14 +115,36 @@ void KernelEmitter::find_moves(const ir::Block& block) {
   }
 }
 
-/// Tiles whose memory is read.
-void KernelEmitter::find_readers(const ir::Block& block, std::set<ir::BufferId>& read) const {
-  for (const Stmt& s : block) {
+// Every statement that reads a tile's memory sees the product before it in its block or in one around, or, around a loop, any
+// product of the loop.
+void KernelEmitter::find_readers(const ir::Block& block, std::vector<std::pair<const Stmt*, std::span<const Stmt>>>& around) {
+  const auto store_all = [&](const auto& self, std::span<const Stmt> statements, ir::BufferId tile) -> void {
+    for (const Stmt& s : statements) {
+      if (const auto product = tile_plan_->products.find(&s); product != tile_plan_->products.end() && s.buffer == tile)
+        product->second.stored = true;
+      self(self, s.body, tile);
+    }
+  };
+  const auto is_read = [&](ir::BufferId tile) {
+    for (std::size_t level = around.size(); level-- > 0;) {
+      const auto& [loop, before] = around[level];
+      for (std::size_t i = before.size(); i-- > 0;) {
+        store_all(store_all, before.subspan(i, 1), tile);
+        if (before[i].kind == ir::StmtKind::mma && before[i].buffer == tile && tile_plan_->products.contains(&before[i])) return;
+      }
+      if (loop != nullptr && loop->kind == ir::StmtKind::loop) store_all(store_all, loop->body, tile);
+    }
+  };
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const Stmt& s = block[i];
     if (tile_plan_->done.contains(&s)) continue;
-    find_readers(s.body, read);
+    around.back().second = std::span(block).first(i);
     const auto product = tile_plan_->products.find(&s);
     const bool starts_apart = product != tile_plan_->products.end() && (product->second.cleared || product->second.from.access != nullptr);
-    if (s.kind == ir::StmtKind::load || (s.kind == ir::StmtKind::mma && !starts_apart)) read.insert(s.buffer);
+    if (s.kind == ir::StmtKind::load || (s.kind == ir::StmtKind::mma && !starts_apart)) is_read(s.buffer);
+    around.emplace_back(&s, std::span<const Stmt>{});
+    find_readers(s.body, around);
+    around.pop_back();
   }
 }
 
@@ -132,9 +154,8 @@ const KernelEmitter::TilePlan& KernelEmitter::tile_plan() {
   Registers registers;
   choose_tiles(kernel_.body, registers);
   find_moves(kernel_.body);
-  std::set<ir::BufferId> read;
-  find_readers(kernel_.body, read);
-  for (auto& [product, moves] : tile_plan_->products) moves.stored = read.contains(product->buffer);
+  std::vector<std::pair<const Stmt*, std::span<const Stmt>>> around = {{nullptr, {}}};
+  find_readers(kernel_.body, around);
   return *tile_plan_;
 }
 

@@ -171,7 +171,7 @@ class KernelEmitter {
   struct TileMoves {
     bool cleared = false;
     TileCopy from, to;
-    bool stored = true;  // to the memory that stands for the tile, as somebody reads it
+    bool stored = false;  // to the memory that stands for the tile, as somebody reads it
   };
   /// Those products of the kernel that are tile instructions.
   struct TilePlan {
@@ -181,7 +181,7 @@ class KernelEmitter {
   const TilePlan& tile_plan();
   void choose_tiles(const ir::Block& block, std::map<std::pair<std::int64_t, std::int64_t>, int>& registers);
   void find_moves(const ir::Block& block);
-  void find_readers(const ir::Block& block, std::set<ir::BufferId>& read) const;
+  void find_readers(const ir::Block& block, std::vector<std::pair<const Stmt*, std::span<const Stmt>>>& around);
   bool uses_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().products.contains(&s); }
   bool is_done_by_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().done.contains(&s); }
   Operand operand_of(const TileCopy& copy);

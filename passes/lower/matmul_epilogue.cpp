@@ -57,7 +57,7 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
   const bool spill = downstream_.size() > max_unrolled_epilogue;
   const std::int64_t width = padded(columns);
   if (spill)
-    b_.loop("r", 0, {Affine(rows)}, LoopKind::unroll, 1, [&](VarId r) {
+    b_.loop("r", 0, {Affine(tiles_.padded_rows(rows))}, LoopKind::unroll, 1, [&](VarId r) {
       b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
         b_.store(spilled_, {Affine(r, tiles_.columns) + Affine(c)}, b_.load(tile, {Affine(r), Affine(c)}));
       });

@@ -316,6 +316,23 @@ TEST(CodegenMma, tiles_that_are_copied) {
   check(text("r, j", "e[39 - r, j]", "c[r, j]", ""), 4);
 }
 
+// What a product leaves in its tile is read in the next round of a loop, before the tile is cleared.
+TEST(CodegenMma, tiles_that_are_read_around_a_loop) {
+  const auto nest = [](const char* load, const char* store, const char* value) {
+    return fmt::format("    for r in 0..16 unroll {{\n      for j in 0..16 vector 16 {{\n        {} = {}\n        store {}, {}\n      }}\n    }}\n", value,
+                       load, store, value);
+  };
+  const std::string text = "kernel @round(in a: u32[16,32], in b: u32[32,16], inout c: f32[16,16], out d: f32[48,16]) {\n  tile t: f32[16,16]\n" +
+                           nest("constant 3 : f32", "t[r, j]", "%0") + "  for i in 0..3 {\n" + nest("load t[r, j]", "d[r + 16*i, j]", "%1") +
+                           nest("constant 0 : f32", "t[r, j]", "%2") +
+                           "    mma t[r, j] += a[r, k + 8*i] * b[k + 8*i, j] for k in 0..16 blocks 16\n" + nest("load t[r, j]", "c[r, j]", "%3") +
+                           "  }\n}\n";
+  const Kernel kernel = ir::parse_kernel(text);
+  ASSERT_EQ(ir::verify(kernel), "");
+  compare(kernel, pairs_for(kernel, 0x1f801f80u));
+  EXPECT_EQ(count(assembly(text, {.isa = ir::Isa::amx}), "tilestored"), 2u);
+}
+
 // Tile registers have one shape each throughout a function: what does not fit beside the first product is done without.
 TEST(CodegenMma, products_of_different_shapes_in_one_kernel) {
   const std::string text = R"(kernel @two(in a: u32[40,32], in b: u32[32,32], inout c: f32[40,32]) {
