@@ -76,6 +76,21 @@ ValueId window_fits(Builder& b, const attrs::scatter& s, ValueId indices, const 
   return b.broadcast(fits, updates, dims);
 }
 
+struct Written {
+  ValueId kept;  // elements of the operand that no update overwrites
+  ValueId won;   // elements of the updates that stay: the last write to an element wins
+};
+
+/// Numbers the updates from 1, writes the numbers as `s` writes updates, and reads back who won.
+Written last_writes(Builder& b, const attrs::scatter& s, const Shape& operand, ValueId indices, const Shape& updates) {
+  const ValueId from_zero = b.iota(DType::i64, Shape{updates.size()}, 0);
+  const ValueId numbers = b.reshape(b.add(from_zero, b.full_like(from_zero, 1)), updates);
+  const ValueId zeros = b.full(Type{DType::i64, operand}, 0);
+  const ValueId winners = b.emit<Op::scatter>({zeros, indices, numbers}, s);
+  const ValueId won = b.eq(b.emit<Op::gather>({winners, indices}, gather_like(s, operand, updates)), numbers);
+  return {b.eq(winners, zeros), won};
+}
+
 }  // namespace
 
 void jvp(Tag<Op::gather>, JvpContext& c) {
@@ -107,31 +122,37 @@ void jvp(Tag<Op::scatter>, JvpContext& c) {
   }
   if (s.combine != Combine::set)
     c.not_differentiable("it combines by " + std::string(name(s.combine)) + "; use add or set");
-  // The last write to an element wins. Number the updates from 1, write the numbers the same way, and read back who won.
   c.emit_primal();
   if (b.type(operand).size() == 0) return;  // no element has a tangent
-  const Shape shape = b.type(operand).shape, update_shape = b.type(updates).shape;
-  const ValueId from_zero = b.iota(DType::i64, Shape{update_shape.size()}, 0);
-  const ValueId numbers = b.reshape(b.add(from_zero, b.full_like(from_zero, 1)), update_shape);
-  const ValueId winners = b.emit<Op::scatter>({b.full(Type{DType::i64, shape}, 0), indices, numbers}, s);
+  const Written written = last_writes(b, s, b.type(operand).shape, indices, b.type(updates).shape);
   attrs::scatter add = s;
   add.combine = Combine::add;
-  attrs::gather read = gather_like(s, shape, update_shape);
-  const ValueId won = b.eq(b.emit<Op::gather>({winners, indices}, read), numbers);
-  const ValueId kept = b.eq(winners, b.full(Type{DType::i64, shape}, 0));
   const ValueId t = c.tangent_or_zeros(0), u = c.tangent_or_zeros(2);
-  c.add_tangent(0, b.emit<Op::scatter>({b.select(kept, t, b.full_like(t, 0)), indices, b.select(won, u, b.full_like(u, 0))}, add));
+  c.add_tangent(0, b.emit<Op::scatter>({b.select(written.kept, t, b.full_like(t, 0)), indices,
+                                        b.select(written.won, u, b.full_like(u, 0))}, add));
 }
 
 void transpose(Tag<Op::scatter>, TransposeContext& c) {
   Builder& b = c.b;
   const attrs::scatter s = c.attrs<Op::scatter>();
-  if (s.combine != Combine::add) c.not_linear();
+  if (s.combine != Combine::add && s.combine != Combine::set) c.not_linear();
   c.linear_only_in({0, 2});
+  const Shape shape = c.operand_type(0).shape, updates = c.operand_type(2).shape;
+  if (shape.size() == 0) {  // all were dropped, and nothing can be read
+    if (c.linear[0]) c.give(0, c.ct());
+    if (c.linear[2]) c.give(2, c.zeros(2));
+    return;
+  }
+  if (s.combine == Combine::set) {  // a rule of the user's may put it on tangents
+    const Written written = last_writes(b, s, shape, c.operands[1], updates);
+    const ValueId ct = c.ct();
+    if (c.linear[0]) c.give(0, b.select(written.kept, ct, b.full_like(ct, 0)));
+    if (!c.linear[2]) return;
+    const ValueId read = b.emit<Op::gather>({ct, c.operands[1]}, gather_like(s, shape, updates));
+    return c.give(2, b.select(written.won, read, b.full_like(read, 0)));
+  }
   if (c.linear[0]) c.give(0, c.ct());
   if (!c.linear[2]) return;
-  const Shape shape = c.operand_type(0).shape, updates = c.operand_type(2).shape;
-  if (shape.size() == 0) return c.give(2, c.zeros(2));  // all were dropped, and nothing can be read
   const ValueId read = b.emit<Op::gather>({c.ct(), c.operands[1]}, gather_like(s, shape, updates));
   if (s.mode == IndexMode::error) return c.give(2, read);
   // A dropped window has no influence; the gather above clamped it onto elements that it never touched.

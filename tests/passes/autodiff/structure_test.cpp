@@ -137,6 +137,23 @@ TEST(AutodiffStructure, ACustomJvpRuleMayCallFunctions) {
   EXPECT_EQ(gradients(nested, {values(f64, "1.5 2"), values(f64, "1 10")}), "0.5 5");
 }
 
+// As batching makes of an update of a slice: the last write to an element wins, what is dropped has no part.
+TEST(AutodiffStructure, ACustomJvpRuleMayWriteTangents) {
+  const auto rule = [](std::string_view indices, std::string_view updates) {
+    return with_rule("%i = constant " + std::string(indices) + " %s = " + std::string(updates) +
+                     " %d = scatter %t, %i, %s {inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1, "
+                     "combine = set, mode = clip}");
+  };
+  const std::vector<Literal> operands = {values(f64, "1.5 2"), values(f64, "1 10")};
+  const std::string first = "slice %t {start = [0], limit = [1], stride = [1]}", turned = "reverse %t {axes = [0]}";
+  EXPECT_EQ(test::tangents(rule("[1] : i32[1]", first), operands), "1 1");
+  EXPECT_EQ(gradients(rule("[1] : i32[1]", first), operands), "11 0");
+  EXPECT_EQ(test::tangents(rule("[1, 1] : i32[2]", turned), operands), "1 1");
+  EXPECT_EQ(gradients(rule("[1, 1] : i32[2]", turned), operands), "11 0") << "two writes to one element";
+  EXPECT_EQ(test::tangents(rule("[7, 0] : i32[2]", turned), operands), "1 10");
+  EXPECT_EQ(gradients(rule("[7, 0] : i32[2]", turned), operands), "1 10") << "one write dropped";
+}
+
 TEST(AutodiffStructure, ACustomJvpRuleThatIsNotLinearIsRefusedInReverse) {
   const std::pair<std::string_view, std::string_view> rules[] = {
       {"%d = mul %t, %t", "mul"},
