@@ -67,8 +67,7 @@ void KernelEmitter::emit_acc(const Stmt& s) {
   acc.stmt = &s;
   acc.per_iteration = lanes_ > 1;
   BURIN_CHECK(!acc.per_iteration || s.width <= 1, "an accumulator inside a vector loop has one lane per iteration");
-  llvm::Type* element = register_type(s.dtype, true);
-  if (!is_half(s.dtype)) element = register_type(s.dtype);
+  llvm::Type* element = register_type(s.dtype);
   const std::int64_t lanes = acc.per_iteration ? lanes_ : std::max<std::int64_t>(s.width, 1);
   llvm::Type* type = vector_type(element, lanes);
   acc.slot = allocate(type, "acc");

@@ -240,9 +240,8 @@ Register KernelEmitter::from_memory(llvm::Value* stored, DType dtype, bool varyi
   return {stored, dtype, varying, false};
 }
 
-llvm::Type* KernelEmitter::register_type(DType dtype, bool wide) {
-  if (dtype == bool_) return b_.getInt1Ty();
-  return wide ? b_.getFloatTy() : memory_type(dtype);
+llvm::Type* KernelEmitter::register_type(DType dtype) {
+  return dtype == bool_ ? b_.getInt1Ty() : memory_type(dtype);
 }
 
 llvm::Type* KernelEmitter::memory_type(DType dtype) {

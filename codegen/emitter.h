@@ -79,7 +79,7 @@ class KernelEmitter {
   Register widened(Register r);            // half types: as f32
   llvm::Value* storable(const Register& r);  // as it lies in memory: bool as i8, half types as i16
   Register from_memory(llvm::Value* stored, DType dtype, bool varying);
-  llvm::Type* register_type(DType dtype, bool wide = false);
+  llvm::Type* register_type(DType dtype);
   llvm::Type* memory_type(DType dtype);
   llvm::Type* vector_type(llvm::Type* element, std::int64_t lanes);
   llvm::AllocaInst* allocate(llvm::Type* type, const std::string& name);

@@ -380,6 +380,7 @@ class KernelVerifier {
     if (accs_[s.acc.index].state != State::undefined) return fail("K1", "the accumulator is defined already");
     if (is_float(s.dtype) && (s.reduce == Reduce::bit_and || s.reduce == Reduce::bit_or))
       return fail("K2", fmt::format("{} is defined for integers and bool, found {}", name(s.reduce), name(s.dtype)));
+    if (is_half(s.dtype)) return fail("K2", fmt::format("an accumulator of {}, which rounds each term: expected f32", name(s.dtype)));
     if (s.args.size() > 1) return void(arg_count(s, 1));
     if (!s.args.empty()) expect_dtype(s.args[0], s.dtype, "the start");
     if (!is_power_of_two(s.width) || s.width > max_lanes)

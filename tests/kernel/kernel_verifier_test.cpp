@@ -222,6 +222,8 @@ TEST(KernelVerifier, K7AccumulatorsHaveOneOrder) {
   const std::string start = "%0 = constant 1 : f32\nacc %s: f32 sum lanes 4\n";
   EXPECT_EQ(body("", start + "for i in 0..9 vector 4 {\n  accumulate %s, %0\n}\n%1 = finish %s : f32"), "");
   EXPECT_EQ(body("", start + "for i in 0..9 vector 8 {\n  accumulate %s, %0\n}\n%1 = finish %s : bf16"), "");
+  EXPECT_EQ(body("", "acc %s: bf16 sum lanes 4\n%1 = finish %s : bf16"),
+            "K2: kernel @f: `acc %sum0: bf16 sum lanes 4`: an accumulator of bf16, which rounds each term: expected f32");
   EXPECT_EQ(body("", start + "for i in 0..9 vector 2 {\n  accumulate %s, %0\n}"),
             "K7: kernel @f: `accumulate %sum0, %0`: the accumulator's 4 lanes do not divide the vector loop's 2");
   EXPECT_EQ(body("", start + "for i in 0..9 {\n  accumulate %s, %0\n}"),
