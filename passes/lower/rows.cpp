@@ -15,6 +15,8 @@ namespace {
 // So many partials of column reductions are added up by straight-line code.
 constexpr std::int64_t max_partials = 32;
 constexpr std::int64_t max_saved_elements = 1 << 16;
+// Of vectors side by side, for as many tasks; and elements of a row, below which a walk is over before strides tell.
+constexpr std::int64_t min_wide_groups = 16, min_wide_row = 64;
 
 Op combining_op(Reduce reduce) {
   switch (reduce) {
@@ -106,6 +108,7 @@ class RowsEmitter {
   void store_columns(ElementEmitter& emitter, const std::vector<BufferId>& results, const ElementEmitter::Hook& column_value);
   std::optional<ScalarId> given(ValueId v, const Index& at);
   Affine domain_flat() const;
+  std::int64_t lanes_across(const Nest& across) const;
   bool lanes_along_rows() const { return !loops_.along.empty() && loops_.along.back(); }
   std::int64_t column_grain() const;
   DType column_dtype(OpId op) const;
@@ -374,6 +377,15 @@ LoweredKernel RowsEmitter::combine_partials(std::int64_t num_partials, const std
   return combine;
 }
 
+// Rows that lie across memory are walked in strides of it: several vectors side by side make more of each page and line that is met. Only
+// where there are tasks enough, and nothing takes many registers.
+std::int64_t RowsEmitter::lanes_across(const Nest& across) const {
+  const std::int64_t native = native_lanes(target_), wide = 4 * native;
+  bool cheap = true;
+  body_.for_each_op([&](OpId op) { cheap = cheap && !is_expensive(body_.kind(op)); });
+  return cheap && plan_.row_size >= min_wide_row && !across.extents.empty() && across.extents.back() >= min_wide_groups * wide ? wide : native;
+}
+
 Lowering RowsEmitter::run() {
   Lowering done;
   Kernel& kernel = main_.kernel;
@@ -383,7 +395,7 @@ Lowering RowsEmitter::run() {
     args.push_back(add_param(kernel, main_.params, body_.args()[i], Space::in, {Param::arg, i}));
   const Nest across = loops_.nest(false, &across_numbers_);
   along_nest_ = loops_.nest(true, &along_numbers_);
-  const std::int64_t lanes = lanes_along_rows() ? 1 : native_lanes(target_);
+  const std::int64_t lanes = lanes_along_rows() ? 1 : lanes_across(across);
 
   // How many tasks there will be decides whether column results are finished here or from partials.
   std::int64_t num_tasks = 1;
