@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "ir/approximated.h"
 
 namespace burin::passes::lower {
@@ -61,7 +62,8 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
     loops();
     if (frame.after) frame.after();
   };
-  if (!tasks || nest.size() == 0) return framed([&] { open(0); });
+  BURIN_CHECK(!tasks || nest.size() > 0, "tasks for a nest without elements");
+  if (!tasks) return framed([&] { open(0); });
 
   // Loops before `cut` are the grid; loop `cut` is shared out in blocks.
   std::size_t cut = 0;
