@@ -120,13 +120,22 @@ TEST(CodegenModule, kernels_are_shared_out_by_what_they_emit) {
   for (const char* loop : {"0..9", "0..400 unroll", "0..9", "0..100 unroll", "0..9", "90..100 unroll", "0..100"})
     kernels.push_back(ir::parse_kernel(std::string("kernel @k(in x: f32[400], out y: f32[400]) {\n for i in ") + loop +
                                        " {\n %0 = load x[i]\n %1 = neg %0 : f32\n store y[i], %1\n }\n}"));
+  kernels.push_back(ir::parse_kernel(R"(kernel @nest(in x: f32[400], out y: f32[400]) {
+    for j in 0..2 {
+      for i in 0..150 unroll {
+        %0 = load x[i + 150*j]
+        %1 = neg %0 : f32
+        store y[i + 150*j], %1
+      }
+    }
+  })"));
   std::vector<const Kernel*> all;
   for (const Kernel& kernel : kernels) all.push_back(&kernel);
   using Parts = std::vector<std::vector<std::size_t>>;
-  EXPECT_EQ(codegen::split(all, 1), (Parts{{0, 1, 2, 3, 4, 5, 6}}));
-  EXPECT_EQ(codegen::split(all, 2), (Parts{{1}, {0, 2, 3, 4, 5, 6}}));
-  EXPECT_EQ(codegen::split(all, 3), (Parts{{1}, {3}, {0, 2, 4, 5, 6}}));
-  EXPECT_EQ(codegen::split(all, 9), (Parts{{1}, {3}, {5}, {0}, {2}, {4}, {6}}));
+  EXPECT_EQ(codegen::split(all, 1), (Parts{{0, 1, 2, 3, 4, 5, 6, 7}}));
+  EXPECT_EQ(codegen::split(all, 2), (Parts{{1}, {0, 2, 3, 4, 5, 6, 7}}));
+  EXPECT_EQ(codegen::split(all, 3), (Parts{{1}, {7}, {0, 2, 3, 4, 5, 6}}));
+  EXPECT_EQ(codegen::split(all, 9), (Parts{{1}, {7}, {3}, {5}, {0}, {2}, {4}, {6}}));
   EXPECT_EQ(codegen::split({}, 4), Parts(1));
 }
 
