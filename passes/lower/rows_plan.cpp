@@ -18,27 +18,17 @@ std::vector<bool> as_mask(const Ints& axes, std::size_t rank) {
   return mask;
 }
 
-// The set of axes that rows run along: of a reduction that others in the body use, else one that includes the innermost axis,
-// else the first.
+// The set of axes that rows run along: of the first reduction over the innermost axis, else of the first. All others are over the same axes,
+// or over exactly those that are left.
 bool choose_axes(const Function& body, RowsPlan* plan) {
-  const std::vector<std::uint32_t> uses = use_counts(body);
-  std::vector<bool> is_result(body.num_values(), false);
-  for (ValueId result : body.results()) is_result[result.index] = true;
   OpId best;
-  int best_rank = -1;
+  bool best_innermost = false;
   body.for_each_op([&](OpId op) {
-    if (!is_reduce(body.kind(op))) return;
-    const Shape& shape = body.type(body.operand(op, 0)).shape;
+    if (!is_reduce(body.kind(op)) || best_innermost) return;
     const Ints axes = axes_of(body, op);
-    const bool innermost = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(shape.rank()) - 1) != axes.end();
-    const ValueId result = body.result(op);
-    // A value used more often than as a result, or not a result at all, is used inside.
-    const bool inside = uses[result.index] > (is_result[result.index] ? 1u : 0u);
-    const int rank = (innermost ? 2 : 0) + (inside ? 1 : 0);
-    if (rank > best_rank) {
-      best_rank = rank;
-      best = op;
-    }
+    const auto last = static_cast<std::int64_t>(body.type(body.operand(op, 0)).shape.rank()) - 1;
+    best_innermost = std::find(axes.begin(), axes.end(), last) != axes.end();
+    if (best_innermost || !best.valid()) best = op;
   });
   if (!best.valid()) return false;
   plan->domain = body.type(body.operand(best, 0)).shape;
