@@ -141,11 +141,10 @@ void AttentionEmitter::make_buffers() {
     const Ints &batch = f.side == 0 ? a.lhs_batch : a.rhs_batch,
                &contract = f.side == 0 ? a.lhs_contract : a.rhs_contract;
     if (contracted) return shape[static_cast<std::size_t>(contract[0])];
-    for (std::size_t axis = 0; axis < shape.rank(); ++axis)
-      if (static_cast<std::int64_t>(axis) != contract[0] &&
-          std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) == batch.end())
-        return shape[axis];
-    return std::int64_t{1};
+    std::size_t axis = 0;  // the one that is left: a product without it has fewer elements than its scores
+    while (static_cast<std::int64_t>(axis) == contract[0] || std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) != batch.end()) ++axis;
+    BURIN_CHECK(axis < shape.rank(), "attention over a factor without an axis of its own");
+    return shape[axis];
   };
   const std::vector<Affine> before = at_;
   for (std::size_t axis : {plan_.fixed, plan_.moving}) {

@@ -322,6 +322,14 @@ TEST(lowering, matmul_sums_panels_of_short_axes) {
   check(text);
   const Kernel kernel = build_program(parse(text), Target{}, {}).kernels.at(0);
   EXPECT_LE(kernel.scratch_bytes(), 512) << print(kernel);
+  // Tiles are as deep as the axis: 8 pairs, not 16 of which half are zeros.
+  const std::string pairs =
+      "func @main(%x: bf16[16,35,300], %w: bf16[300,16,37]) -> (f32[35,37]) {\n"
+      "  %y = dot_general %x, %w {lhs_contract = [2, 0], rhs_contract = [0, 1], dtype = f32}\n  return %y\n}\n";
+  check(pairs);
+  const std::string tiles = print(build_program(parse(pairs), Target{.isa = Isa::amx}, {}).kernels.at(0));
+  EXPECT_NE(tiles.find(" blocks 8\n"), std::string::npos) << tiles;
+  EXPECT_EQ(tiles.find(" blocks 16\n"), std::string::npos) << tiles;
 }
 
 bool sums_rows(const std::string& text) {
