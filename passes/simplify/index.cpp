@@ -19,15 +19,14 @@ Rewrite index(const Site& s) {
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(to.rank()); ++i)
     if (i != axis) rows.push_back(i);
   if (a.operand_batching_dims != rows) return {};
-  // Every index axis is a row, but for axes of extent 1: one update a row.
-  const Shape& updates = s.type(2).shape;
+  // Every index axis is a row, but for axes of extent 1: one index a row, and as many updates as indices.
   std::int64_t num_rows = 1;
   Shape row_shape;
   for (std::int64_t i : rows) {
     num_rows *= to[static_cast<std::size_t>(i)];
     row_shape.push_back(to[static_cast<std::size_t>(i)]);
   }
-  if (updates.size() != num_rows || s.type(1).shape.size() != num_rows || num_rows == 0 || to.size() == 0) return {};
+  if (s.type(1).size() != num_rows || num_rows == 0 || to.size() == 0) return {};
   if (!std::is_sorted(a.indices_batching_dims.begin(), a.indices_batching_dims.end())) return {};
   Builder& b = s.b;
   const DType index_dtype = s.type(1).dtype;
