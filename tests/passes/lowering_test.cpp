@@ -434,6 +434,13 @@ TEST(lowering, donated_arguments_are_overwritten) {
         "  %h = mul %g, %a\n"
         "  %b = add %v, %h\n"
         "  return %a, %b\n}\n", {true, true, false}, {1, 0});
+  // Read once more behind a barrier, the argument must last until then.
+  check("func @main(%p: f32[6,40], %g: f32[6,40]) -> (f32[6,40], f32[6]) {\n"
+        "  %q = optimization_barrier %p\n"
+        "  %n = add %p, %g\n"
+        "  %t = mul %q, %n\n"
+        "  %s = reduce_sum %t {axes = [1]}\n"
+        "  return %n, %s\n}\n", {true, false}, {-1, -1});
   // Two results of one loop, each over its own argument.
   check("func @main(%m: f32[50], %v: f32[50], %g: f32[50]) -> (f32[50], f32[50]) {\n"
         "  %a = add %m, %g\n"
