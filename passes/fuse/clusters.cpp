@@ -17,6 +17,11 @@ std::string_view name(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+bool is_anchor(Op op) {
+  return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter ||
+         op == Op::optimization_barrier || op == Op::fusion;
+}
+
 Clusters::Clusters(const Function& function)
     : f(function),
       of_(f.num_values()),

@@ -15,6 +15,8 @@ using ClusterId = Id<struct ClusterTag>;
 
 enum class Kind : std::uint8_t { loop, rows, matmul, scatter, barrier, constant };
 std::string_view name(Kind kind);
+/// What cannot be computed element by element where its result is used.
+bool is_anchor(Op op);
 
 struct Cluster {
   Kind kind = Kind::loop;

@@ -24,11 +24,6 @@ constexpr std::uint32_t max_shared_expensive = 3;
 constexpr std::size_t max_values = 24;  // per cluster: each may be a kernel parameter
 constexpr std::size_t max_readers = 8;  // of one array that a reduction asks to join, the latest: keeps fusion linear
 
-bool is_anchor(Op op) {
-  return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter ||
-         op == Op::optimization_barrier || op == Op::fusion;
-}
-
 bool only_moves(Op op) {
   return op == Op::reshape || op == Op::transpose || op == Op::broadcast || op == Op::slice || op == Op::reverse;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "passes/fuse/clusters.h"
 #include "passes/lower/nest.h"
 
 namespace burin::passes::fusion {
@@ -9,10 +10,6 @@ namespace burin::passes::fusion {
 using namespace ir;
 
 namespace {
-
-bool is_anchor(Op op) {
-  return family_of(op) == Family::reduce || op == Op::dot_general || op == Op::scatter || op == Op::optimization_barrier || op == Op::fusion;
-}
 
 bool keeps_elements(Op op) {
   return family_of(op) == Family::elementwise || family_of(op) == Family::compare || op == Op::reshape || op == Op::transpose;
