@@ -4,16 +4,11 @@
 // Derivatives, 10.2.)
 #include "ir/rewriter.h"
 #include "passes/autodiff/rules.h"
+#include "passes/constants.h"
 #include "passes/passes.h"
 
 namespace burin::passes::autodiff {
 namespace {
-
-bool is_zero(const Function& f, ValueId v) {
-  if (f.is_arg(v) || f.kind(f.def(v)) != Op::constant) return false;
-  const auto& value = f.attrs<Op::constant>(f.def(v)).value;
-  return value.stores_one_element() && value.type().size() > 0 && value.at(0) == 0;
-}
 
 class Gatherer {
  public:
@@ -70,8 +65,8 @@ class Gatherer {
       case Op::sub: return linear_[operands[0].index] && linear_[operands[1].index] ? same(operands[0], operands[1]) : result;
       case Op::select:
         if (linear_[operands[0].index]) return result;
-        if (is_zero(f_, operands[1])) return base_[operands[2].index];
-        if (is_zero(f_, operands[2])) return base_[operands[1].index];
+        if (is_constant(f_, operands[1], 0)) return base_[operands[2].index];
+        if (is_constant(f_, operands[2], 0)) return base_[operands[1].index];
         return linear_[operands[1].index] && linear_[operands[2].index] ? same(operands[1], operands[2]) : result;
       default: return result;
     }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "passes/constants.h"
 #include "passes/lower/attention_emitter.h"
 
 namespace burin::passes::lower {
@@ -121,13 +122,9 @@ class MaskReader {
     return both;
   }
   bool is_constant(ValueId v, double value) const {
-    if (body_.is_arg(v)) return false;
-    const OpId op = body_.def(v);
-    if (body_.kind(op) == Op::broadcast || body_.kind(op) == Op::reshape)
-      return is_constant(body_.operand(op, 0), value);
-    if (body_.kind(op) != Op::constant) return false;
-    const Literal literal = body_.attrs<Op::constant>(op).value;
-    return literal.stores_one_element() && literal.at(0) == value;
+    while (!body_.is_arg(v) && (body_.kind(body_.def(v)) == Op::broadcast || body_.kind(body_.def(v)) == Op::reshape))
+      v = body_.operand(body_.def(v), 0);
+    return passes::is_constant(body_, v, value);
   }
 
   // select(x == -inf, a finite number, x), spread.

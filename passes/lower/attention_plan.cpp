@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "passes/constants.h"
+
 namespace burin::passes::lower {
 namespace {
 
@@ -370,12 +372,6 @@ bool is_per_row(const Function& body, const AttentionPlan& plan, ValueId v) {
   return std::ranges::all_of(body.operands(op), [&](ValueId x) { return is_per_row(body, plan, x); });
 }
 
-bool is_zero(const Function& body, ValueId v) {
-  if (body.is_arg(v) || body.kind(body.def(v)) != Op::constant) return false;
-  const Literal value = body.attrs<Op::constant>(body.def(v)).value;
-  return value.stores_one_element() && value.at(0) == 0;
-}
-
 // exp(logits - shift), where the maximum is that of the logits and the shift one value per row.
 bool is_exponential(const Function& body, const AttentionPlan& plan, ValueId v) {
   if (!plan.maximum.valid() || body.kind(body.def(v)) != Op::exp) return false;
@@ -493,8 +489,8 @@ std::optional<Exponentials> exponentials_in(const Function& body, const Attentio
       return with(body.operand(op, 0), body.operand(op, 1), Op::div);
     case Op::select:
       if (plan.reduced[body.operand(op, 0).index]) return std::nullopt;
-      if (is_zero(body, body.operand(op, 2))) return exponentials_in(body, plan, body.operand(op, 1), false);
-      if (is_zero(body, body.operand(op, 1))) return exponentials_in(body, plan, body.operand(op, 2), false);
+      if (is_constant(body, body.operand(op, 2), 0)) return exponentials_in(body, plan, body.operand(op, 1), false);
+      if (is_constant(body, body.operand(op, 1), 0)) return exponentials_in(body, plan, body.operand(op, 2), false);
       return std::nullopt;
     default:
       return std::nullopt;

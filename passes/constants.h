@@ -1,0 +1,10 @@
+// What passes ask of constants.
+#pragma once
+#include "ir/function.h"
+
+namespace burin::passes {
+
+/// A constant all of whose elements are `value`, as a splat or a single element.
+bool is_constant(const ir::Function& f, ir::ValueId v, double value);
+
+}  // namespace burin::passes
