@@ -331,6 +331,8 @@ void schedule(Program& program) {
   }
 }
 
+std::int64_t planned_bytes(const Type& type) { return (type.bytes() + 63) / 64 * 64; }
+
 void plan_memory(Program& program) {
   BURIN_CHECK(!program.planned, "memory is planned twice");
   struct Life {
@@ -370,7 +372,7 @@ void plan_memory(Program& program) {
     }
   // Large values first; each goes to the lowest gap between those that live at the same time.
   std::vector<std::int64_t> size(program.plan.size());
-  for (std::uint32_t v = 0; v < size.size(); ++v) size[v] = (program.plan[v].type.bytes() + 63) / 64 * 64;
+  for (std::uint32_t v = 0; v < size.size(); ++v) size[v] = planned_bytes(program.plan[v].type);
   std::vector<std::uint32_t> by_size(program.plan.size());
   for (std::uint32_t v = 0; v < by_size.size(); ++v) by_size[v] = v;
   std::ranges::sort(by_size, {}, [&](std::uint32_t v) { return std::pair(-size[v], v); });

@@ -18,6 +18,8 @@ ir::Program lower_program(const ir::Function& fused, const ir::Target& target, c
 void schedule(ir::Program& program);
 /// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
 void plan_memory(ir::Program& program);
+/// What a value takes of the arena.
+std::int64_t planned_bytes(const ir::Type& type);
 
 /// What a call holds beside its arguments and what its threads need: the arena, and results that take over no argument.
 std::int64_t held_bytes(const ir::Program& program);

@@ -19,8 +19,6 @@ constexpr std::size_t max_chain = 8;  // fusions that are run again for one
 // Every fusion may be run again a few times; more would only move the same bytes about.
 constexpr std::size_t max_runs_again = 4;
 
-std::int64_t bytes_of(const Type& type) { return (type.bytes() + 63) / 64 * 64; }  // as memory is planned
-
 /// Ops in the order of the text, which is that of the steps: where values come and go, and where most bytes are alive.
 class Lives {
  public:
@@ -56,8 +54,8 @@ class Lives {
     std::vector<std::int64_t> change(f_.num_ops() + 1, 0);
     for (std::size_t i = 0; i < f_.num_values(); ++i)
       if (const ValueId v{i}; in_arena(v)) {
-        change[f_.def(v).index] += bytes_of(f_.type(v));
-        change[last_use(v) + 1] -= bytes_of(f_.type(v));
+        change[f_.def(v).index] += planned_bytes(f_.type(v));
+        change[last_use(v) + 1] -= planned_bytes(f_.type(v));
       }
     std::pair<std::size_t, std::int64_t> most{0, 0};
     std::int64_t now = 0;
@@ -135,7 +133,7 @@ class Search {
     for (std::size_t r = 0; r < f_.num_results(op); ++r) {
       const ValueId v = f_.result(op, r);
       if (!lives_.waits_at(v, peak_)) continue;
-      gain += bytes_of(f_.type(v));
+      gain += planned_bytes(f_.type(v));
       choice->before = std::min(choice->before, lives_.next_use(v, peak_));
     }
     std::set<OpId> again;
