@@ -96,7 +96,7 @@ void check_names(const Options& options) {
 Program within_budget(const Function& fused, const Target& target, const Options& options) {
   Options plain = options;
   plain.memory_budget = -1;
-  if (!disabled(options, "schedule")) plain.disabled.emplace_back("schedule");
+  plain.disabled.emplace_back("schedule");
   Options quiet = plain;
   quiet.observer = nullptr;
   const CrashNote note("rematerialise", fused, "--pipeline --memory-budget=" + std::to_string(options.memory_budget) + target_option(target));

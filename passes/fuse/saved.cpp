@@ -73,17 +73,18 @@ class Search {
       return now;
     }
     if (!keeps_elements(kind)) return now;
+    ValueId product;
+    bool expensive = lower::is_expensive(kind);
     for (ValueId operand : operands)
-      if (const ValueId product = facts_[operand.index].product; product.valid()) now.product = product;
-    if (!now.product.valid() || f_.type(v).size() != f_.type(now.product).size()) return now.product = {}, now;
-    now.expensive = lower::is_expensive(kind);
+      if (facts_[operand.index].product.valid()) product = facts_[operand.index].product;
+    if (!product.valid() || f_.type(v).size() != f_.type(product).size()) return now;
     for (ValueId operand : operands) {
       const Facts& from = facts_[operand.index];
-      if (from.product == now.product)
-        now.expensive = now.expensive || from.expensive;
-      else if (from.largest >= f_.type(v).size())
-        return now.product = {}, now.expensive = false, now;
+      if (from.product != product && from.largest >= f_.type(v).size()) return now;
+      expensive = expensive || (from.product == product && from.expensive);
     }
+    now.product = product;
+    now.expensive = expensive;
     return now;
   }
 
