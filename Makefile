@@ -10,7 +10,7 @@ test-passes: ## the pass tests alone (lit and FileCheck over tests/ir)
 	@scripts/setup && scripts/build dev burin-opt burin-run burin-bench && python3 scripts/run_tests build/dev --only lit
 test-ci: ## the same programs under every configuration, what fits beside the suite (about 20 minutes with the builds)
 	@scripts/setup && tests/configurations/run --ci
-test-all: ## every configuration, the whole suite on every preset, every f32, an hour of fuzzing (hours)
+test-all: ## every configuration, the whole suite on every preset, every f32, a million random programs (hours)
 	@scripts/setup && tests/configurations/run --all
 bless: ## rewrite the expectations of the pass tests, after running input and output against each other
 	@scripts/setup && scripts/build dev burin-opt && python3 scripts/bless build/dev
