@@ -10,4 +10,10 @@ bool is_constant(const Function& f, ValueId v, double value) {
   return literal.stores_one_element() && literal.at(0) == value;
 }
 
+bool is_spread_constant(const Function& f, ValueId v, double value) {
+  while (!f.is_arg(v) && (f.kind(f.def(v)) == Op::broadcast || f.kind(f.def(v)) == Op::reshape))
+    v = f.operand(f.def(v), 0);
+  return is_constant(f, v, value);
+}
+
 }  // namespace burin::passes

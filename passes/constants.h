@@ -6,5 +6,7 @@ namespace burin::passes {
 
 /// A constant all of whose elements are `value`, as a splat or a single element.
 bool is_constant(const ir::Function& f, ir::ValueId v, double value);
+/// Such a constant, broadcast or reshaped.
+bool is_spread_constant(const ir::Function& f, ir::ValueId v, double value);
 
 }  // namespace burin::passes

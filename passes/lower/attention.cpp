@@ -40,8 +40,7 @@ Affine AttentionEmitter::at_axes(const Affine& in_plan) const {
   return sum;
 }
 
-Index AttentionEmitter::placed(ValueId v) const {
-  const Index& in_plan = *plan_.place[v.index];
+Index AttentionEmitter::placed(const Index& in_plan) const {
   if (!in_plan.dims) return Index::of_flat(in_plan.shape, at_axes(*in_plan.flat));
   std::vector<Affine> dims;
   for (const Affine& a : *in_plan.dims) dims.push_back(at_axes(a));
@@ -473,43 +472,6 @@ void AttentionEmitter::add_product(const Product& product) {
   if (width >= pair)
     b_.loop("j", 0, {Affine(width / pair)}, LoopKind::serial, 1, [&](VarId j) { columns_from(Affine(j, pair), pair); });
   if (width % pair != 0) columns_from(Affine(width - tiles_.lanes), tiles_.lanes);
-}
-
-void AttentionEmitter::emit_tile(const Affine& tile) {
-  for (const Factor& factor : moving_) pack_moving(factor, tile);
-  for (std::size_t i = 0; i < plan_.scores.size(); ++i) multiply_score(i);
-  if (plan_.maximum.valid())
-    sweep_rescaling(tile);
-  else
-    sweep(tile);
-  for (const Product& product : products_) add_product(product);
-}
-
-void AttentionEmitter::emit_task() {
-  for (const Factor& factor : fixed_) pack_fixed(factor);
-  begin_sums();
-  const std::vector<Affine> needed = needed_in_tile(body_, plan_);
-  b_.loop("tile", 0, {Affine(tiles_.moving_blocks)}, LoopKind::serial, 1, [&](VarId tile) {
-    space_.declare(tile, tiles_.moving_blocks);
-    // Somewhere in the tile means in its corner where the condition is greatest.
-    std::vector<Affine> conditions;
-    for (const Affine& condition : needed) {
-      std::vector<Affine> at = at_;
-      at[plan_.fixed] = fixed_start_ + Affine(condition.coefficient(VarId{plan_.fixed}) > 0 ? tiles_.fixed - 1 : 0);
-      at[plan_.moving] =
-          Affine(tile, tiles_.moving) + Affine(condition.coefficient(VarId{plan_.moving}) > 0 ? tiles_.moving - 1 : 0);
-      std::swap(at, at_);
-      const Affine here = at_axes(condition);
-      if (space_.range(here).first < 0) conditions.push_back(space_.resolve(here));
-      std::swap(at, at_);
-    }
-    if (conditions.empty())
-      emit_tile(Affine(tile));
-    else
-      b_.when(std::move(conditions), [&] { emit_tile(Affine(tile)); });
-  });
-  finish_sums();
-  finish_products();
 }
 
 Lowering AttentionEmitter::run() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/target.h"
+#include "passes/lower/attention_conditions.h"
 #include "passes/lower/attention_plan.h"
 #include "passes/lower/lower.h"
 #include "passes/lower/matmul_plan.h"
@@ -22,10 +23,6 @@ struct AttentionTiles {
   std::int64_t fixed_blocks = 1, moving_blocks = 1;
 };
 AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target);
-
-/// In the variables of the plan: each must be >= 0 somewhere in a tile of the domain if the tile shall add anything to
-/// what is summed. Read off masks that compare positions.
-std::vector<Affine> needed_in_tile(const Function& body, const AttentionPlan& plan);
 
 /// A loop of the grid over (a part of) an axis of the domain.
 struct AttentionLoop {
@@ -73,9 +70,8 @@ class AttentionEmitter {
   void set_inner(const Affine& inner) { at_[plan_.num_axes()] = inner; }
   /// The expression of the plan's variables at the current positions.
   Affine at_axes(const Affine& in_plan) const;
-  Index placed(ValueId v) const;
-  void emit_task();
-  void emit_tile(const Affine& tile);
+  Index placed(ValueId v) const { return placed(*plan_.place[v.index]); }
+  Index placed(const Index& in_plan) const;
   void pack_fixed(const Factor& factor);
   void pack_moving(const Factor& factor, const Affine& tile);
   ScalarId packed_element(const Factor& factor);
@@ -100,6 +96,13 @@ class AttentionEmitter {
   void over_moving_pairs(const Affine& tile, const std::function<void(const Affine& row, std::int64_t count)>& body);
   void at_moving(const Affine& tile, const Affine& m, const std::function<void()>& body);
   void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs);
+
+  // attention_task.cpp
+  void emit_task();
+  void emit_tile(const Affine& tile);
+  void bind_numbers(const TileNeeds& needs);
+  ScalarId is_below_zero(const Affine& a);
+  std::vector<Affine> conditions_of(const TileNeeds& needs, const Affine& tile);
 
   // attention_sweep.cpp
   void begin_sums();
@@ -127,6 +130,8 @@ class AttentionEmitter {
   std::vector<BufferId> args_, results_;
   std::vector<Affine> at_;  // by axis, the inner one last
   Affine fixed_start_;
+  std::map<VarId, Affine> numbers_;  // as they are known to a task: clamped to where they decide anything
+  VarId every_tile_;                 // 1: no tile may be left out
   std::vector<Factor> fixed_, moving_;
   std::vector<std::size_t> fixed_of_score_, moving_of_score_;
   std::vector<BufferId> score_tiles_;

@@ -1,22 +1,20 @@
-// Which tiles of the domain a mask hides as a whole, read off comparisons of positions.
+// Which tiles of the domain a mask hides as a whole.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
 
 #include "passes/constants.h"
-#include "passes/lower/attention_emitter.h"
+#include "passes/lower/attention_conditions.h"
 
 namespace burin::passes::lower {
 namespace {
 
-using Conditions = std::vector<Affine>;
+using Conditions = TileConditions;
 
 class MaskReader {
  public:
-  MaskReader(const Function& body, const AttentionPlan& plan) : body_(body), plan_(plan) {
-    for (std::size_t axis = 0; axis < plan.num_axes(); ++axis) space_.declare(kernel_.new_var(""), plan.extents[axis]);
-  }
+  MaskReader(const Function& body, const AttentionPlan& plan) : body_(body), plan_(plan), positions_(body, plan) {}
 
   // For what is made of the exponentials of the target.
   void look_at(OpId target) {
@@ -53,17 +51,18 @@ class MaskReader {
       case Op::mul: {
         Conditions all;
         for (std::size_t i : {0, 1})
-          if (in_domain(at(i))) add(all, for_nonzero(at(i)));
+          if (in_domain(at(i))) all.add(for_nonzero(at(i)));
         return all;
       }
       case Op::add:
       case Op::sub:
-        return in_domain(at(0)) && in_domain(at(1)) ? common(for_nonzero(at(0)), for_nonzero(at(1))) : Conditions{};
+        return in_domain(at(0)) && in_domain(at(1)) ? Conditions::common(for_nonzero(at(0)), for_nonzero(at(1)))
+                                                    : Conditions{};
       case Op::select:
         for (std::size_t i : {1, 2}) {
-          if (!is_constant(at(3 - i), 0)) continue;
+          if (!is_spread_constant(body_, at(3 - i), 0)) continue;
           Conditions all = in_domain(at(i)) ? for_nonzero(at(i)) : Conditions{};
-          if (plan_.level[at(0).index] == AttentionLevel::free) add(all, for_value(at(0), place(v), i == 1));
+          if (plan_.level[at(0).index] == AttentionLevel::free) all.add(positions_.conditions(at(0), place(v), i == 1));
           return all;
         }
         return {};
@@ -74,14 +73,18 @@ class MaskReader {
         Conditions all = above_lowest(logits);
         // Below a shift of -inf the exponential of -inf is NaN, not zero; the sum of a softmax made here sees to that
         // itself.
-        const bool zero = plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_) ||
-                          every_row_has_one(all, same_along(shift, place(v)));
-        return zero ? all : Conditions{};
+        if (plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_)) return all;
+        const auto every_row = every_row_has_one(all, same_along(shift, place(v)));
+        if (!every_row) return {};
+        all.add({{}, *every_row});
+        return all;
       }
       default:
         return {};
     }
   }
+
+  const std::vector<RunTimeNumber>& numbers() const { return positions_.numbers(); }
 
   // What must hold somewhere in a tile so that v is not -inf all over it.
   Conditions above_lowest(ValueId v) {
@@ -97,9 +100,9 @@ class MaskReader {
         return in_domain(at(0)) ? above_lowest(at(0)) : Conditions{};
       case Op::select:
         for (std::size_t i : {1, 2}) {
-          if (!is_constant(at(3 - i), lowest)) continue;
+          if (!is_spread_constant(body_, at(3 - i), lowest)) continue;
           Conditions all = in_domain(at(i)) ? above_lowest(at(i)) : Conditions{};
-          if (plan_.level[at(0).index] == AttentionLevel::free) add(all, for_value(at(0), place(v), i == 1));
+          if (plan_.level[at(0).index] == AttentionLevel::free) all.add(positions_.conditions(at(0), place(v), i == 1));
           return all;
         }
         return {};
@@ -111,21 +114,7 @@ class MaskReader {
  private:
   bool in_domain(ValueId v) const { return plan_.level[v.index] == AttentionLevel::domain; }
   const Index& place(ValueId v) const { return *plan_.place[v.index]; }
-  static void add(Conditions& all, const Conditions& more) {
-    for (const Affine& a : more)
-      if (std::find(all.begin(), all.end(), a) == all.end()) all.push_back(a);
-  }
-  static Conditions common(const Conditions& a, const Conditions& b) {
-    Conditions both;
-    for (const Affine& c : a)
-      if (std::find(b.begin(), b.end(), c) != b.end()) both.push_back(c);
-    return both;
-  }
-  bool is_constant(ValueId v, double value) const {
-    while (!body_.is_arg(v) && (body_.kind(body_.def(v)) == Op::broadcast || body_.kind(body_.def(v)) == Op::reshape))
-      v = body_.operand(body_.def(v), 0);
-    return passes::is_constant(body_, v, value);
-  }
+  bool is_constant(ValueId v, double value) const { return is_spread_constant(body_, v, value); }
 
   // select(x == -inf, a finite number, x), spread.
   bool is_guarded(ValueId v) const {
@@ -179,147 +168,75 @@ class MaskReader {
     while (!body_.is_arg(shift)) {
       const OpId op = body_.def(shift);
       if (const Op kind = body_.kind(op); kind != Op::broadcast && kind != Op::reshape && kind != Op::transpose) break;
-      at = emitter().move_index(op, at);
+      at = positions_.emitter().move_index(op, at);
       shift = body_.operand(op, 0);
     }
-    const Affine flat = emitter().flat(at);
+    const Affine flat = positions_.emitter().flat(at);
     const bool fixed = flat.coefficient(VarId{plan_.fixed}) != 0, moving = flat.coefficient(VarId{plan_.moving}) != 0;
     if (fixed == moving) return std::nullopt;
     return fixed ? plan_.moving : plan_.fixed;
   }
 
-  // Does each row of the softmax hold a position where all conditions do? Known when there is one condition, from the
-  // row that it suits least.
-  bool every_row_has_one(const Conditions& conditions, std::optional<std::size_t> along) const {
-    if (conditions.empty()) return true;
-    if (conditions.size() != 1 || !along) return false;
-    std::int64_t least = conditions[0].constant;
-    for (const auto& [var, coefficient] : conditions[0].terms) {
-      const bool best = var.index == *along;
-      if ((coefficient > 0) == best) least += coefficient * (plan_.extents[var.index] - 1);
-    }
-    return least >= 0;
+  // What must be >= 0 so that each row of the softmax holds a position where all conditions do: its first or its last.
+  // Nothing when neither need be one.
+  std::optional<std::vector<Affine>> every_row_has_one(const Conditions& conditions,
+                                                       std::optional<std::size_t> along) const {
+    if (conditions.needed.empty()) return std::vector<Affine>{};
+    if (!along) return std::nullopt;
+    std::optional<std::vector<Affine>> best;
+    for (const std::int64_t position : {std::int64_t{0}, plan_.extents[*along] - 1})
+      if (auto provided = provided_at(position, conditions, *along); provided && (!best || provided->empty()))
+        best = std::move(provided);
+    return best;
   }
 
-  std::optional<Affine> position(ValueId v, const Index& at) {
-    if (body_.is_arg(v) || !is_int(body_.type(v).dtype)) return std::nullopt;
-    const OpId op = body_.def(v);
-    const DType dtype = body_.type(v).dtype;
-    std::optional<Affine> found;
-    const auto operand = [&](std::size_t i) { return position(body_.operand(op, i), at); };
-    switch (body_.kind(op)) {
-      case Op::iota:
-        found = emitter().dims(at)[static_cast<std::size_t>(body_.attrs<Op::iota>(op).axis)];
-        break;
-      case Op::constant: {
-        const Literal value = body_.attrs<Op::constant>(op).value;
-        if (value.stores_one_element()) found = Affine(value.int_at(0));
-        break;
+  // From the row that suits each condition least.
+  std::optional<std::vector<Affine>> provided_at(std::int64_t position, const Conditions& conditions,
+                                                 std::size_t along) const {
+    std::vector<Affine> provided;
+    for (const Affine& condition : conditions.needed) {
+      Affine least(condition.constant);
+      for (const auto& [var, coefficient] : condition.terms) {
+        if (var.index == along)
+          least.constant += coefficient * position;
+        else if (var.index >= plan_.num_axes())
+          least = least + Affine(var, coefficient);
+        else if (coefficient < 0)
+          least.constant += coefficient * (plan_.extents[var.index] - 1);
       }
-      case Op::add:
-      case Op::sub: {
-        const auto a = operand(0), b = operand(1);
-        if (a && b) found = body_.kind(op) == Op::add ? *a + *b : *a - *b;
-        break;
-      }
-      case Op::convert:
-        if (is_int(body_.type(body_.operand(op, 0)).dtype)) found = operand(0);
-        break;
-      case Op::reshape:
-      case Op::transpose:
-      case Op::broadcast:
-        found = position(body_.operand(op, 0), emitter().move_index(op, at));
-        break;
-      default:
-        break;
+      if (!least.is_constant())
+        provided.push_back(least);
+      else if (least.constant < 0)
+        return std::nullopt;
     }
-    if (!found || (dtype != DType::i32 && dtype != DType::i64)) return std::nullopt;
-    for (const auto& [var, coefficient] : found->terms)
-      if (var.index >= plan_.num_axes()) return std::nullopt;  // divided at run time
-    const auto [low, high] = space_.range(*found);
-    constexpr std::int64_t limit = std::int64_t{1} << 30;
-    if (low < -limit || high > limit) return std::nullopt;
-    return found;
-  }
-
-  // What must hold somewhere in a tile so that v, a bool, is `wanted` somewhere.
-  Conditions for_value(ValueId v, const Index& at, bool wanted) {
-    if (body_.is_arg(v)) return {};
-    const OpId op = body_.def(v);
-    const Op kind = body_.kind(op);
-    const auto operand = [&](std::size_t i) { return body_.operand(op, i); };
-    switch (kind) {
-      case Op::ge:
-      case Op::gt:
-      case Op::le:
-      case Op::lt:
-      case Op::eq: {
-        const auto a = position(operand(0), at), b = position(operand(1), at);
-        if (!a || !b) return {};
-        const Affine up = *a - *b, down = *b - *a;
-        if (kind == Op::eq) return wanted ? Conditions{up, down} : Conditions{};
-        // a >= b, a > b, or their opposites b > a, b >= a.
-        const bool above = (kind == Op::ge || kind == Op::gt) == wanted,
-                   strict = (kind == Op::gt || kind == Op::lt) == wanted;
-        return {(above ? up : down) - Affine(strict ? 1 : 0)};
-      }
-      case Op::bit_not:
-        return for_value(operand(0), at, !wanted);
-      case Op::bit_and:
-      case Op::bit_or: {
-        Conditions first = for_value(operand(0), at, wanted);
-        const Conditions second = for_value(operand(1), at, wanted);
-        if ((kind == Op::bit_and) != wanted) return common(first, second);
-        add(first, second);
-        return first;
-      }
-      case Op::select:
-        for (std::size_t i : {1, 2}) {
-          if (!is_constant(operand(3 - i), wanted ? 0 : 1)) continue;
-          Conditions all = for_value(operand(0), at, i == 1);
-          add(all, for_value(operand(i), at, wanted));
-          return all;
-        }
-        return {};
-      case Op::reshape:
-      case Op::transpose:
-      case Op::broadcast:
-        return for_value(operand(0), emitter().move_index(op, at), wanted);
-      default:
-        return {};
-    }
-  }
-
-  ElementEmitter& emitter() {
-    if (!emitter_) emitter_.emplace(body_, b_, space_, std::vector<BufferId>(body_.args().size()));
-    return *emitter_;
+    return provided;
   }
 
   const Function& body_;
   const AttentionPlan& plan_;
-  Kernel kernel_;  // nothing of it is kept
-  BlockBuilder b_{kernel_};
-  IndexSpace space_;
-  std::optional<ElementEmitter> emitter_;
+  PositionReader positions_;
   bool rows_are_guarded_ = true;  // nothing divides by the sum of a row without keys
 };
 
 }  // namespace
 
-std::vector<Affine> needed_in_tile(const Function& body, const AttentionPlan& plan) {
+TileNeeds needed_in_tile(const Function& body, const AttentionPlan& plan) {
   MaskReader reader(body, plan);
   std::optional<Conditions> all;
   for (OpId target : plan.targets) {
     const ValueId summed = summed_value(body, plan, target);
     reader.look_at(target);
     const Conditions mine = target == plan.maximum ? reader.above_lowest(summed) : reader.for_nonzero(summed);
-    if (!all) {
-      all = mine;
-      continue;
-    }
-    std::erase_if(*all, [&](const Affine& a) { return std::find(mine.begin(), mine.end(), a) == mine.end(); });
+    all = all ? Conditions::common(*all, mine) : mine;
   }
-  return all.value_or(Conditions{});
+  TileNeeds needs;
+  if (all) needs.add(*all);
+  for (const RunTimeNumber& number : reader.numbers()) {
+    const auto mentions = [&](const Affine& a) { return a.coefficient(number.var) != 0; };
+    if (std::ranges::any_of(needs.needed, mentions) || std::ranges::any_of(needs.provided, mentions))
+      needs.numbers.push_back(number);
+  }
+  return needs;
 }
 
 }  // namespace burin::passes::lower

@@ -12,7 +12,8 @@ using namespace ir;
 
 class Counter {
  public:
-  explicit Counter(const Kernel& kernel) : kernel_(kernel), values_(kernel.var_names.size()) {}
+  Counter(const Kernel& kernel, std::optional<std::int64_t> bound)
+      : kernel_(kernel), bound_(bound), values_(kernel.var_names.size()) {}
 
   double task(std::int64_t index) {
     for (std::size_t i = kernel_.tasks.size(); i-- > 0; index /= kernel_.tasks[i].second)
@@ -80,18 +81,22 @@ class Counter {
         const Shape& tile = kernel_.buffers[s.buffer.index].shape;
         return static_cast<double>(tile.size()) / 16 * static_cast<double>(std::max<std::int64_t>(end(s), 0));
       }
+      case StmtKind::bind:
+        if (bound_) values_[s.var.index] = std::clamp<std::int64_t>(*bound_, 0, s.extent - 1);
+        return 1;
       default: return 1;
     }
   }
 
   const Kernel& kernel_;
+  const std::optional<std::int64_t> bound_;
   std::vector<std::optional<std::int64_t>> values_;
 };
 
 }  // namespace
 
-std::vector<double> task_work(const Kernel& kernel) {
-  Counter counter(kernel);
+std::vector<double> task_work(const Kernel& kernel, std::optional<std::int64_t> bound) {
+  Counter counter(kernel, bound);
   std::vector<double> work;
   for (std::int64_t task = 0; task < kernel.num_tasks(); ++task) work.push_back(counter.task(task));
   return work;
