@@ -22,14 +22,14 @@ class Module {
   virtual ~Module() = default;
   /// Entry points in the order of the kernels given to compile.
   virtual std::span<const BurinKernel> entries() const = 0;
-  /// Whether LLVM had nothing to do, as all code was in the process or in the files of the cache.
-  virtual bool is_recalled() const = 0;
+  /// LLVM modules that were compiled for it: 0 when all code was in the process or in the files of the cache.
+  virtual std::size_t num_compiled() const = 0;
 };
 
 /// The file that has print(kernel).
 using TextOf = std::function<std::string(const ir::Kernel&)>;
 
-/// Compiles kernels, many per LLVM module, `num_threads` modules at a time. A kernel whose code for the target some Module
+/// Compiles kernels, many per LLVM module, `num_threads` (at least 1) modules at a time. A kernel whose code for the target some Module
 /// keeps alive is not compiled again: both share it. The others' objects are taken from `files`, or put there. Thread-safe.
 /// With `text_of`, gdb and perf know the code by the kernels' names and the lines of their texts; it is called by this thread for
 /// each kernel that is compiled, and gives absolute paths. What perf reads is put beside the first; throws Error when it cannot.

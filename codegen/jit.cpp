@@ -101,9 +101,9 @@ namespace {
 class LinkedModule final : public Module {
  public:
   std::span<const BurinKernel> entries() const override { return entries_; }
-  bool is_recalled() const override { return recalled_; }
+  std::size_t num_compiled() const override { return num_compiled_; }
 
-  bool recalled_ = true;
+  std::size_t num_compiled_ = 0;
   std::vector<BurinKernel> entries_;
   std::vector<std::shared_ptr<const void>> memories_;
 };
@@ -204,7 +204,7 @@ void at_once(std::size_t n, const F& f) {
 
 std::vector<CompiledObject> compile_objects(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads,
                                             std::span<const std::string> texts) {
-  const auto parts = split(kernels, static_cast<std::size_t>(std::max(num_threads, 1)));
+  const auto parts = split(kernels, static_cast<std::size_t>(num_threads));
   std::vector<CompiledObject> objects(parts.size());
   at_once(parts.size(), [&](std::size_t p) {
     std::vector<const ir::Kernel*> own;
@@ -223,6 +223,7 @@ std::vector<CompiledObject> compile_objects(std::span<const ir::Kernel* const> k
 
 std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, const ir::Target& target, int num_threads, FileCache* files,
                                 const TextOf& text_of) {
+  BURIN_CHECK(num_threads >= 1);
   const bool visible = static_cast<bool>(text_of);
   auto module = std::make_shared<LinkedModule>();
   module->entries_.resize(kernels.size());
@@ -252,7 +253,7 @@ std::shared_ptr<Module> compile(std::span<const ir::Kernel* const> kernels, cons
   if (const auto stored = files != nullptr ? files->read(key) : std::nullopt) objects = unpack(*stored, missing.size());
   if (!objects) {
     objects = compile_objects(missing, target, num_threads, texts);
-    module->recalled_ = false;
+    module->num_compiled_ = objects->size();
     if (files != nullptr) files->write(key, pack(*objects));
   }
   for (const CompiledObject& object : *objects) {

@@ -187,7 +187,7 @@ class Machine final : public Planned {
     target_ = ir::host_target(options_.max_isa);
     build_within_budget(dump, [&] {
       const auto start = std::chrono::steady_clock::now();
-      executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &recalled_, name_of(traced_, options_));
+      executable_ = make_executable(*program_, target_, options_.num_threads, code_files().get(), &num_compiled_, name_of(traced_, options_));
       if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       aliases_ = program_->aliases;
       in_place_ = outputs_written_after_checks(*program_);
@@ -288,10 +288,11 @@ std::string CompiledFunction::assembly() const { return program_assembly(program
 
 #if BURIN_WITH_LLVM
 std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
-                                                     FileCache* files, bool* recalled, const std::string& name) {
+                                                     FileCache* files, std::size_t* num_compiled, const std::string& name) {
   const RecordedSpan span("codegen", name);
+  if (num_threads == 0) num_threads = runtime::default_num_threads();
   std::shared_ptr<codegen::Module> module = codegen::compile(kernels_of(program), target, num_threads, files, kernel_texts());
-  if (recalled != nullptr) *recalled = module->is_recalled();
+  if (num_compiled != nullptr) *num_compiled = module->num_compiled();
   runtime::StepTable table = step_table(program, std::move(module));
   table.name = name;
   return std::make_unique<runtime::Executable>(std::move(table));
@@ -303,7 +304,7 @@ std::string program_assembly(const ir::Program& program, const ir::Target& targe
   return codegen::emit_assembly(kernels_of(program), target);
 }
 #else
-std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int, FileCache*, bool*, const std::string&) {
+std::unique_ptr<runtime::Executable> make_executable(const ir::Program&, const ir::Target&, int, FileCache*, std::size_t*, const std::string&) {
   no_machine();
 }
 std::string program_llvm(const ir::Program&, const ir::Target&) { no_machine(); }

@@ -22,10 +22,10 @@ struct RunOptions;
 
 namespace burin::detail {
 
-/// Machine code for `target`, which this machine must have, and the table of the program's steps. `num_threads` modules are
-/// compiled at a time, unless `files` has their code; *recalled tells. `name`: for tables. An error in a build without LLVM.
+/// Machine code for `target`, which this machine must have, and the table of the program's steps. `num_threads` (0: the process
+/// default) modules are compiled at a time, unless `files` has their code; *num_compiled says how many were. `name`: for tables. An error in a build without LLVM.
 std::unique_ptr<runtime::Executable> make_executable(const ir::Program& program, const ir::Target& target, int num_threads,
-                                                     FileCache* files = nullptr, bool* recalled = nullptr,
+                                                     FileCache* files = nullptr, std::size_t* num_compiled = nullptr,
                                                      const std::string& name = "program");
 /// One run over literals. The memory of a donated input is taken from a copy.
 std::vector<ir::Literal> run_literals(const ir::Program& program, const runtime::Executable& executable,
@@ -69,7 +69,7 @@ class CompiledFunction {
   bool has_program() const { return program_ != nullptr; }
   const ir::Target& target() const { return target_; }
   /// Whether its machine code was there already, in the process or in files of an earlier one.
-  bool is_recalled() const { return recalled_; }
+  bool is_recalled() const { return num_compiled_ == 0; }
   const CompileOptions& options() const { return options_; }
   const std::vector<ir::Type>& result_types() const { return result_types_; }
   /// Output i may be written over input aliases()[i]; -1: none.
@@ -98,7 +98,7 @@ class CompiledFunction {
   CompileOptions options_;
   std::vector<ir::Type> result_types_;
   ir::Target target_;
-  bool recalled_ = false;
+  std::size_t num_compiled_ = 1;  // LLVM modules
   std::shared_ptr<const ir::Program> program_;
   std::vector<std::int32_t> aliases_;
   std::vector<bool> in_place_;

@@ -139,6 +139,22 @@ TEST(CodegenModule, kernels_are_shared_out_by_what_they_emit) {
   EXPECT_EQ(codegen::split({}, 4), Parts(1));
 }
 
+TEST(CodegenModule, as_many_modules_are_compiled_as_there_are_threads_and_kernels) {
+  const auto three = [](int first) {  // that no other test has
+    std::vector<Kernel> kernels;
+    for (int i = first; i < first + 3; ++i)
+      kernels.push_back(ir::parse_kernel("kernel @k(in x: f32[900], out y: f32[900]) {\n for i in 0.." + std::to_string(i) +
+                                         " {\n %0 = load x[i]\n store y[i], %0\n }\n}"));
+    return kernels;
+  };
+  const auto of_one = three(700), of_two = three(710), of_many = three(720);
+  const auto one = codegen::compile(pointers(of_one), avx2_target(), 1);
+  EXPECT_EQ(one->num_compiled(), 1u);
+  EXPECT_EQ(codegen::compile(pointers(of_one), avx2_target(), 1)->num_compiled(), 0u);
+  EXPECT_EQ(codegen::compile(pointers(of_two), avx2_target(), 2)->num_compiled(), 2u);
+  EXPECT_EQ(codegen::compile(pointers(of_many), avx2_target(), 8)->num_compiled(), 3u);
+}
+
 TEST(CodegenModule, live_code_of_an_equal_kernel_is_shared_and_outlives_its_module) {
   std::vector<Kernel> kernels = {multiply_add("a")}, renamed = {multiply_add("b")};
   auto first = codegen::compile(pointers(kernels), avx2_target());

@@ -1,8 +1,13 @@
 #include <burin/optim.h>
 
+#include "frontend/compile.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
+#include "runtime/executable.h"
 #include "runtime/thread_pool.h"
 #include "tests/frontend/each_backend.h"
 #include "tests/frontend/expect.h"
+#include "tests/support/machine.h"
 #include "tests/support/temporary_folder.h"
 
 #include <cstdlib>
@@ -274,8 +279,8 @@ TEST_P(Backends, DumpsItsStages) {
   }
 
   std::vector<std::string> names = {"00_trace.ir", "01_inline_calls.ir", "02_simplify.ir", "03_widen_half.ir", "04_fold_constants.ir",
-                                    "05_eliminate_common.ir", "06_decompose.ir", "07_remove_dead.ir", "08_fuse.ir",
-                                    "09_drop_repeated_checks.ir", "10_lower.txt", "11_schedule.txt", "12_plan_memory.txt",
+                                    "05_eliminate_common.ir", "06_decompose.ir", "07_remove_dead.ir", "08_split_reductions.ir",
+                                    "09_fuse.ir", "10_drop_repeated_checks.ir", "11_lower.txt", "12_schedule.txt", "13_plan_memory.txt",
                                     "fused.dot", "kernels.ll", "kernels.s", "memory.txt", "program.txt", "timings.txt"};
   if (is("interpreter")) std::erase_if(names, [](const std::string& name) { return name.starts_with("kernels."); });
   if (is("evaluator")) names = {"00_trace.ir", "timings.txt"};
@@ -284,11 +289,11 @@ TEST_P(Backends, DumpsItsStages) {
   EXPECT_EQ(found, names);
   EXPECT_EQ(files["timings.txt"].find(" ms  codegen\n") != std::string::npos, is("machine")) << files["timings.txt"];
   const auto holds = [&](const std::string& name, const std::string& text) { return files[name].find(text) != std::string::npos; };
-  EXPECT_TRUE(holds("00_trace.ir", "jit_test.cpp:266"));
+  EXPECT_TRUE(holds("00_trace.ir", "jit_test.cpp:271"));
   if (is("evaluator")) return;
   EXPECT_EQ(files["03_widen_half.ir"], "(unchanged)\n");  // there are no half types
-  EXPECT_TRUE(holds("08_fuse.ir", "= fusion "));
-  EXPECT_TRUE(holds("10_lower.txt", "kernel @rows_0("));
+  EXPECT_TRUE(holds("09_fuse.ir", "= fusion "));
+  EXPECT_TRUE(holds("11_lower.txt", "kernel @rows_0("));
   EXPECT_TRUE(holds("program.txt", "kernel @rows_0("));
   EXPECT_TRUE(holds("memory.txt", "arena "));
   EXPECT_TRUE(holds("fused.dot", "digraph "));
@@ -310,6 +315,26 @@ TEST_P(Backends, ErrorsOfEqualProgramsNameTheirOwnLines) {
   const Tensor v = ones({3}), bad = tensor({5});
   EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
   EXPECT_NE(error_text([&] { (void)v[bad]; }).find("jit_test.cpp:" + std::to_string(__LINE__)), std::string::npos);
+}
+
+TEST(SetRuntime, CompilesOnAsManyThreadsAsItRuns) {
+  if (!test::has_machine) GTEST_SKIP() << test::no_machine;
+  const ir::Target target = ir::host_target();
+  std::size_t compiled = 0;
+  const auto modules = [&](int extent, int num_threads) {  // of two kernels that no other test has
+    const std::string x = "f32[" + std::to_string(extent) + ",3]";
+    const ir::Function f = ir::parse("func @main(%x: " + x + ", %y: f32[3,5]) -> (f32[" + std::to_string(extent) + ",5], " + x +
+                                     ") {\n  %a = dot_general %x, %y {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  %b = neg %x\n" +
+                                     "  return %a, %b\n}\n");
+    (void)detail::make_executable(passes::build_program(f, target, {}), target, num_threads, nullptr, &compiled);
+    return compiled;
+  };
+  set_runtime({.num_threads = 2});
+  EXPECT_EQ(modules(901, 0), 2u);
+  EXPECT_EQ(modules(902, 1), 1u);
+  set_runtime({.num_threads = 1});
+  EXPECT_EQ(modules(903, 0), 1u);
+  set_runtime({});
 }
 
 struct TwoShapes {
