@@ -35,9 +35,8 @@ std::map<ValueId, Index> MatmulEmitter::downstream_places(const Index& dot_index
       } else if (body_.kind(op) == Op::reshape) {
         where[v] = Index::of_flat(shape, emitter_->flat(found->second));
       } else {
-        Index same = found->second;
-        same.shape = shape;
-        where[v] = same;
+        BURIN_CHECK(shape == body_.type(operand).shape, "an epilogue that is not element by element");
+        where[v] = found->second;
       }
       break;
     }

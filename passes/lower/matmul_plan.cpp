@@ -112,8 +112,7 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   const std::int64_t registers = target.vector_registers() - 2;
   const std::int64_t most_vectors = std::max<std::int64_t>(1, ceil_div(n, t.lanes));
   std::int64_t vectors = std::min<std::int64_t>(most_vectors, m <= 4 ? 4 : 2);
-  std::int64_t rows = std::min((registers - vectors) / vectors, m);
-  if (m > rows) rows = ceil_div(m, ceil_div(m, rows));  // even tiles
+  std::int64_t rows = even_part(m, (registers - vectors) / vectors);
   if (on_tiles) {  // eight registers: two of either factor, and the products of them
     t.row_piece = even_part(m, tile_register_rows);
     rows = std::min<std::int64_t>(ceil_div(m, t.row_piece), 2) * t.row_piece;

@@ -129,7 +129,7 @@ class RowsEmitter {
   std::vector<std::size_t> across_numbers_, along_numbers_;
   bool in_row_ = false;
   std::uint32_t pass_ = 0;
-  std::map<ValueId, ScalarId> finished_;          // row reductions of the current row
+  std::map<ValueId, ScalarId> finished_;          // row reductions, of the row that was emitted last
   std::vector<bool> is_saved_;                    // by value: of plan_.saved, and a row of it fits
   std::map<ValueId, BufferId> saved_buffers_;
   std::map<ValueId, std::uint32_t> saved_in_;     // the pass over the current row that stored it
@@ -204,7 +204,7 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
   if (plan_.num_rows != plan_.domain.size())
     body_.for_each_op([&](OpId op) {
       const ValueId v = body_.result(op);
-      if (plan_.level[v.index] == RowLevel::row && plan_.ready[v.index] == pass && pass > 0 && !finished_.contains(v) &&
+      if (plan_.level[v.index] == RowLevel::row && plan_.ready[v.index] == pass && pass > 0 &&
           family_of(body_.kind(op)) == Family::elementwise)
         emitter_->emit(v, Index::of_flat(body_.type(v).shape, across_.flat()));
     });
@@ -294,7 +294,6 @@ void RowsEmitter::store_row_results() {
 
 void RowsEmitter::emit_row() {
   emitter_->enter();
-  finished_.clear();
   saved_in_.clear();
   for (std::uint32_t pass = 0; pass < plan_.num_passes; ++pass) emit_pass(pass);
   store_row_results();

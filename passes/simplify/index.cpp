@@ -26,7 +26,7 @@ Rewrite index(const Site& s) {
     num_rows *= to[static_cast<std::size_t>(i)];
     row_shape.push_back(to[static_cast<std::size_t>(i)]);
   }
-  if (s.type(1).size() != num_rows || num_rows == 0 || to.size() == 0) return {};
+  if (s.type(1).size() != num_rows || to.size() == 0) return {};
   if (!std::is_sorted(a.indices_batching_dims.begin(), a.indices_batching_dims.end())) return {};
   Builder& b = s.b;
   const DType index_dtype = s.type(1).dtype;
