@@ -34,6 +34,12 @@ class Search {
     std::vector<bool> in_memory = stored_;
     for (ValueId result : f_.results()) in_memory[result.index] = true;
     f_.for_each_op([&](OpId op) {
+      if (f_.kind(op) == Op::reshape || f_.kind(op) == Op::transpose) {
+        const ValueId v = f_.result(op);
+        in_memory[v.index] = in_memory[v.index] || in_memory[f_.operand(op, 0).index];
+      }
+    });
+    f_.for_each_op([&](OpId op) {
       if (f_.num_results(op) == 0) return;
       for (ValueId operand : f_.operands(op)) {
         const ValueId product = facts_[operand.index].product;
