@@ -13,7 +13,7 @@ namespace burin::detail {
 /// The function as a graph for Graphviz: a box for each op, an ellipse for each argument.
 std::string graph_of(const ir::Function& f);
 
-/// The stages of one compile, below a folder of its own: 00_trace.ir, 01_<pass>.ir ..., 10_lower.txt ..., program.txt,
+/// The stages of one compile, below a folder of its own: 00_trace.ir, 01_<pass>.ir ..., 11_lower.txt ..., program.txt,
 /// memory.txt, fused.dot, timings.txt, kernels.ll, kernels.s. Throws Error when the folder cannot be written.
 class Dump {
  public:

@@ -26,6 +26,8 @@ ir::Function fold_constants(const ir::Function& f);
 ir::Function eliminate_common(const ir::Function& f);
 /// argmax and argmin in terms of reductions of values and of indices.
 ir::Function decompose(const ir::Function& f);
+/// Reductions of at least so many elements to few results in two steps, the first of which has work for many threads.
+ir::Function split_reductions(const ir::Function& f, std::int64_t least_elements);
 /// 16-bit arithmetic in f32 (excess precision): values are rounded where memory, a convert, a comparison or a result asks for 16 bits.
 ir::Function widen_half(const ir::Function& f);
 /// Gathers and scatters (mode error) over indices that an earlier gather has checked clip them instead. A call that fails

@@ -32,7 +32,7 @@ const std::vector<FunctionPass>& function_passes() {
        [](const Function& f, const Options&) { return inline_calls(f); }},
       {{"simplify", "canonicalise", "one spelling for one meaning, before equal ops are looked for"},
        [](const Function& f, const Options&) { return simplify(f); }},
-      {{"widen_half", "canonicalise", "before kernels are formed: what they hold between ops is settled by the text"},
+      {{"widen_half", "canonicalise", "before kernels are formed: what they hold between ops is settled by the text", true, false},
        [](const Function& f, const Options& options) { return options.excess_precision ? widen_half(f) : f; }},
       {{"fold_constants", "canonicalise", "after simplify has gathered constants, before equal ones are merged"},
        [](const Function& f, const Options&) { return fold_constants(f); }},
@@ -42,6 +42,8 @@ const std::vector<FunctionPass>& function_passes() {
        [](const Function& f, const Options&) { return decompose(f); }},
       {{"remove_dead", "canonicalise", "what the passes above left without users must not become kernels"},
        [](const Function& f, const Options&) { return remove_dead(f); }},
+      {{"split_reductions", "fuse", "what is reduced in parts must be known before kernels are formed", true, false},
+       [](const Function& f, const Options& options) { return split_reductions(f, options.split_elements); }},
       {{"fuse", "fuse", "settles what each kernel computes; nothing moves between kernels afterwards"},
        [](const Function& f, const Options& options) {
          return fuse(f, {.enabled = !disabled(options, "fuse")});

@@ -16,6 +16,7 @@ namespace burin::passes {
 struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
   std::vector<bool> donated;               // by argument: its memory may be reused
+  std::int64_t split_elements = 1 << 17;   // split_reductions: from here on; below, one thread is done before another one has been asked
   /// Bytes that arena and results in memory of their own are to fit into, -1 for no limit: lowering computes values again where
   /// they do not (`rematerialise`). Where that is not enough either, the Program is as small as it gets.
   std::int64_t memory_budget = -1;
@@ -40,6 +41,7 @@ struct Options {
 struct PassInfo {
   std::string_view name, stage, why;  // stage: canonicalise, fuse, lower; why it stands where it stands
   bool optional = true;               // may be disabled
+  bool keeps_bits = true;             // false: results are the same but for rounding
 };
 /// All passes in their order.
 const std::vector<PassInfo>& pass_table();

@@ -76,6 +76,8 @@ void parse(CLI::App& app, CommandLine& line, int argc, char** argv) {
                  "bytes that arena and results of a program are to fit into: what does not is computed again where it is read late")
       ->check(tools::whole_number(0, INT64_MAX))
       ->excludes(passes);
+  app.add_option("--split-elements", request.split_elements, "from how many elements on split_reductions reduces in parts")
+      ->check(tools::whole_number(1, INT64_MAX));
   app.add_flag("--explain-fusion", request.explain_fusion,
                "print which op is in which kernel, and why one stands alone");
   app.add_flag("--time-passes", line.time_passes, "print the milliseconds of each pass, and of code generation, to stderr");

@@ -41,6 +41,7 @@ Case::Case(Function f, std::uint64_t seed, bool sampled)
     target_.l3_bytes = 1 << 20;
   }
   options_.excess_precision = random.chance(0.5);
+  if (random.chance(0.3)) options_.split_elements = 32;
 }
 
 Case::~Case() = default;
@@ -53,7 +54,7 @@ const std::vector<Case::Stage>& Case::stages() {
     Function next = passes::run_pass(pass.name, now, options_);
     const bool changed = !same_program(next, now);
     now = std::move(next);
-    stages_.push_back({std::string(pass.name), now, changed});
+    stages_.push_back({std::string(pass.name), now, changed, pass.keeps_bits});
   }
   return stages_;
 }
@@ -216,7 +217,7 @@ const std::vector<Property>& properties() {
         {"idempotence",
          "simplify, eliminate_common, remove_dead, fold_constants, widen_half: a second run changes nothing",
          check_idempotence, 1, ""},
-        {"passes", "every pass keeps every bit; widen_half keeps values as excess precision may", check_passes, 1, ""},
+        {"passes", "every pass keeps every bit; widen_half keeps values as excess precision may, split_reductions as the order of sums may", check_passes, 1, ""},
         {"interpreter", "the kernels compute what the evaluator does", check_interpreter, 1, ""},
         {"fusion", "one kernel per op, interpreted, computes what the evaluator does", check_without_fusion, 0.25, ""},
         {"disabled", "a pass left out changes nothing but speed", check_without_passes, 0.25, ""},

@@ -45,6 +45,7 @@ class Case {
     std::string pass;
     ir::Function function;
     bool changed = true;  // from the stage before; of the first, from f
+    bool keeps_bits = true;
   };
   /// The function after each pass that makes a function.
   const std::vector<Stage>& stages();

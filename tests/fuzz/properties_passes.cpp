@@ -93,9 +93,9 @@ std::string check_passes(Case& c) {
     const bool dropped = !before.error.empty() && after.error.empty() &&
                          (stage.pass == "simplify" || stage.pass == "remove_dead" || stage.pass == "decompose");
     std::string d;
-    if (stage.pass == "widen_half" && c.options().excess_precision && before.error.empty() && after.error.empty()) {
+    if (!stage.keeps_bits && before.error.empty() && after.error.empty()) {
       Model model;
-      model.excess_precision = true;
+      model.excess_precision = stage.pass == "widen_half";
       const std::vector<Enclosure> may_be = enclose(*last, exact_args(c.inputs()), model);
       d = model.unsure.empty() ? outside(after.results, may_be) : "";
     } else if (!dropped && (before.error.empty() || after.error.empty())) {

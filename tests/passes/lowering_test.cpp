@@ -462,7 +462,7 @@ TEST(pipeline, names_of_passes_are_checked) {
   EXPECT_TRUE(with("smplify", "").starts_with(unknown));
   EXPECT_TRUE(with("", "smplify").starts_with(unknown));
   EXPECT_EQ(with("lower", ""), "passes: nothing runs without `lower`; these can be left out: simplify, widen_half, fold_constants, "
-                               "eliminate_common, remove_dead, fuse, drop_repeated_checks, schedule");
+                               "eliminate_common, remove_dead, split_reductions, fuse, drop_repeated_checks, schedule");
   EXPECT_EQ(with("", "fuse"), "passes: nothing is lowered when `fuse` is the last pass");
 }
 
@@ -482,10 +482,10 @@ TEST(pipeline, stops_after_a_pass_and_leaves_passes_out) {
   EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common ");
   EXPECT_EQ(run_function_passes(f, options).num_ops(), 4u);  // the negations are still there, exp once
   options.stop_after = "schedule";
-  EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common decompose remove_dead fuse lower schedule ");
+  EXPECT_EQ(ran(options), "inline_calls widen_half fold_constants eliminate_common decompose remove_dead split_reductions fuse lower schedule ");
   options.stop_after = "";
   options.disabled = {"schedule"};
-  EXPECT_EQ(ran(options), "inline_calls simplify widen_half fold_constants eliminate_common decompose remove_dead fuse drop_repeated_checks "
+  EXPECT_EQ(ran(options), "inline_calls simplify widen_half fold_constants eliminate_common decompose remove_dead split_reductions fuse drop_repeated_checks "
                           "lower plan_memory ");
 }
 

@@ -245,7 +245,7 @@ Pipeline pipeline(bool excess_precision) {
           {name, [](const Function& f, const passes::MayRewrite& may) { return passes::simplify(f, may); }});
     else
       all.steps.push_back({name, [=](const Function& f, const auto&) { return passes::run_pass(name, f, options); },
-                           name == "widen_half"});
+                           !pass.keeps_bits});
   }
   all.lower = [](const Function& f, const Target& target) { return passes::lower_program(f, target, {}); };
   all.schedule = passes::schedule;

@@ -31,6 +31,7 @@ passes::Options pass_options(const Request& request) {
   options.disabled = request.disabled;
   options.stop_after = request.stop_after;
   options.memory_budget = request.memory_budget;
+  options.split_elements = request.split_elements;
   return options;
 }
 

@@ -18,7 +18,7 @@ struct Request {
   std::string emit;                 // ir, kernel, llvm, asm, dot, memory; "": whatever the passes give
   std::vector<std::string> disabled;  // of the pipeline; with `passes` empty
   std::string stop_after;             // the last pass of the pipeline, "" for all
-  std::int64_t memory_budget = -1;
+  std::int64_t memory_budget = -1, split_elements = burin::passes::Options{}.split_elements;
   bool explain_fusion = false;
   bool full_constants = false, locations = false;
   bool verify_each = BURIN_ASSERTS;
