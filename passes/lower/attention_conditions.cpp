@@ -133,7 +133,7 @@ std::optional<Affine> PositionReader::position(ValueId v, const Index& at) {
         break;
       }
       case Op::convert:
-        if (is_int(body_.type(body_.operand(op, 0)).dtype)) found = operand(0);
+        found = operand(0);
         break;
       case Op::reshape:
       case Op::transpose:

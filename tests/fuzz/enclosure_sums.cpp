@@ -29,6 +29,8 @@ double finite(double x) { return std::isfinite(x) ? x : 0; }
 double magnitude(const Enclosure& e, std::int64_t i) {
   return finite(std::max(std::abs(e.low.at(i)), std::abs(e.high.at(i))));
 }
+constexpr double tiny = 0x1p-126;  // the least normal number of f32 and bf16
+
 bool is_special(const Enclosure& e, std::int64_t i) {
   return !std::isfinite(e.low.at(i)) || !std::isfinite(e.high.at(i));
 }
@@ -199,15 +201,22 @@ Enclosure enclose_dot(const Site& s) {
   const Literal moving_a = dot(moving(a), made(f64, b, one)), moving_b = dot(made(f64, a, one), moving(b));
   const bool flushes = s.model.flushes_half_dots && a.value.dtype() == bf16;
   const Literal flushed_a = dot(made(f64, a, one), size(b)), flushed_b = dot(size(a), made(f64, b, one));
+  // Infinity times a denormal that is read as 0 is NaN.
+  const auto may_flush = [](const Enclosure& e) {
+    return made(f64, e, [&](std::int64_t i) {
+      return e.low.at(i) < tiny && e.high.at(i) > -tiny && (e.low.at(i) != 0 || e.high.at(i) != 0) ? 1.0 : 0.0;
+    });
+  };
+  const Literal lost_a = dot(may_flush(a), special(b)), lost_b = dot(special(a), may_flush(b));
   const bool wide = s.type().dtype == f64 || a.value.dtype() == f64;
   for (std::int64_t i = 0; i < type.size(); ++i) {
-    const double tiny = 0x1p-126;
     const double apart = most.at(i) - least.at(i) + depth * (wide ? 0x1p-1074 : 0x1p-149) + 0x1p-51 * most.at(i) +
                          (flushes ? tiny * (flushed_a.at(i) + flushed_b.at(i) + depth) : 0);
     const bool is_special = special_a.at(i) + special_b.at(i) > 0;
     if (depth == 0) continue;
     const double value = is_special ? 0 : r.value.at(i);
-    if ((!wide && !(most.at(i) < largest_finite(f32) / 4)) || !std::isfinite(value)) {
+    const bool lost = flushes && lost_a.at(i) + lost_b.at(i) > 0;
+    if (lost || (!wide && !(most.at(i) < largest_finite(f32) / 4)) || !std::isfinite(value)) {
       free_element(r, i);
       continue;
     }
