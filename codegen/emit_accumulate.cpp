@@ -191,9 +191,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   BURIN_CHECK(lanes_ == 1 && tile.shape.rank() == 2 && s.hi.size() == 1, "mma stands outside vector loops");
   if (s.block != 0) return uses_tiles(s) ? emit_tile_mma(s) : emit_block_mma(s);
   const std::int64_t rows = tile.shape[0], columns = tile.shape[1];
-  const std::int64_t widest = target_.vector_bits() / static_cast<std::int64_t>(8 * size_of(tile.dtype));
-  std::int64_t width = widest;
-  while (width > 4 && width / 2 >= columns) width /= 2;
+  const std::int64_t width = target_.vector_bits() / static_cast<std::int64_t>(8 * size_of(tile.dtype));
   const std::int64_t groups = (columns + width - 1) / width;
   llvm::Type* element = memory_type(tile.dtype);
   llvm::Type* vector = vector_type(element, width);
