@@ -21,6 +21,8 @@ namespace {
 // Expressions larger than this are materialised: what is computed again at each user stays small.
 constexpr std::uint32_t max_expression = 64;
 constexpr std::uint32_t max_shared_expensive = 3;
+// Elements from which on work of their own is not left to the one task that sums a single row: several tasks' share.
+constexpr std::int64_t large_row = 8 * lower::task_grain;
 constexpr std::size_t max_values = 24;  // per cluster: each may be a kernel parameter
 constexpr std::size_t max_readers = 8;  // of one array that a reduction asks to join, the latest: keeps fusion linear
 
@@ -203,6 +205,7 @@ class Fuser {
     for (ClusterId cluster : candidates) {
       const Kind kind = c_.all[cluster.index].kind;
       if (c_.all[cluster.index].values.size() >= max_values || c_.would_cycle(cluster, v)) continue;
+      if (kind == Kind::rows && f_.type(v).size() >= large_row && sums_one_row(cluster)) continue;
       if (kind == Kind::rows && !rows_work({cluster}, {v})) continue;
       if ((kind == Kind::matmul || kind == Kind::scatter) && !follows_matmul(cluster, v)) continue;
       if (kind == Kind::loop && f_.type(c_.all[cluster.index].values[0]).size() != f_.type(v).size()) continue;
@@ -239,6 +242,13 @@ class Fuser {
       if (!fits || !loop_is_aligned(mine, {}, max_expression) || c_.would_cycle(reader, mine)) continue;
       if (rows_work({reader, mine}, {})) c_.merge(reader, mine);
     }
+  }
+
+  // Its kernel is one task.
+  bool sums_one_row(ClusterId rows) const {
+    for (ValueId v : c_.all[rows.index].values)
+      if (family_of(f_.kind(f_.def(v))) == Family::reduce) return f_.type(v).size() == 1;
+    return false;
   }
 
   std::int64_t domain_size(ClusterId rows) const {
