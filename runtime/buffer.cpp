@@ -1,5 +1,6 @@
 #include "runtime/buffer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -97,6 +98,18 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, std::int64_t bytes, std::shar
   buffer->bytes_ = bytes;
   buffer->owner_ = std::move(owner);
   return buffer;
+}
+
+void Buffer::keep(const Hash128& key, std::shared_ptr<Buffer> made) {
+  if (owner_ == nullptr) kept_.push_back({key, std::move(made)});
+}
+
+std::shared_ptr<Buffer> Buffer::take_kept(const Hash128& key) {
+  const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
+  if (found == kept_.end()) return nullptr;
+  std::shared_ptr<Buffer> made = std::move(found->made);
+  kept_.erase(found);
+  return made;
 }
 
 void Buffer::count(Timeline& timeline) {

@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
+
+#include "base/hash.h"
 
 namespace burin::runtime {
 
@@ -30,6 +33,14 @@ class Buffer {
   void* data() const { return data_; }
   std::int64_t bytes() const { return bytes_; }
 
+  /// What a program made of these bytes alone and another call may take instead of making it again; `key` says how it is made. Whoever
+  /// writes to the bytes takes or drops it first. For the only holder of the buffer: nothing here is safe for two threads. Bytes of
+  /// somebody else may change at any time, and keep nothing.
+  void keep(const Hash128& key, std::shared_ptr<Buffer> made);
+  /// Null when there is none.
+  std::shared_ptr<Buffer> take_kept(const Hash128& key);
+  void drop_kept() { kept_.clear(); }
+
  private:
   Buffer() = default;
   /// For a recording.
@@ -42,6 +53,11 @@ class Buffer {
   std::uint32_t counted_by_ = 0;  // the timeline's number
   std::shared_ptr<const void> owner_;
   std::shared_ptr<const Allocator> allocator_;
+  struct Kept {
+    Hash128 key;
+    std::shared_ptr<Buffer> made;
+  };
+  std::vector<Kept> kept_;
 };
 
 }  // namespace burin::runtime

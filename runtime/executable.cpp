@@ -46,9 +46,10 @@ struct Phase {
   std::uint32_t first, last;  // rows
   std::int64_t units;
   double cost_ns;
+  bool may_be_spared;  // all of its rows
 };
 
-// An argument that changes from call to call: an input or an output.
+// An argument that changes from call to call: an input, an output, or a kept value.
 struct Resolved {
   std::uint32_t arg;
   std::uint32_t index;
@@ -82,11 +83,13 @@ void check_table(const StepTable& table) {
     BURIN_CHECK(step.tasks >= 0 && step.scratch_bytes >= 0, step.label);
     BURIN_CHECK(std::size_t{step.first_arg} + step.num_args <= table.args.size(), step.label);
     BURIN_CHECK(i == 0 || table.steps[i - 1].phase <= step.phase, step.label);
+    for (const std::uint32_t kept : step.unless) BURIN_CHECK(kept < table.kept_bytes.size(), step.label);
   }
   for (const BufferRef& ref : table.args) {
     const std::size_t count = ref.storage == Storage::input      ? table.input_bytes.size()
                               : ref.storage == Storage::output   ? table.output_bytes.size()
                               : ref.storage == Storage::constant ? table.constants.size()
+                              : ref.storage == Storage::kept     ? table.kept_bytes.size()
                                                                  : 1;
     BURIN_CHECK(ref.index < count);
     std::int64_t bytes = 0;
@@ -103,6 +106,9 @@ void check_table(const StepTable& table) {
       case Storage::constant:
         bytes = static_cast<std::int64_t>(table.constants[ref.index].size());
         break;
+      case Storage::kept:
+        bytes = table.kept_bytes[ref.index];
+        break;
     }
     BURIN_CHECK(ref.offset >= 0 && ref.offset <= bytes);
   }
@@ -118,6 +124,7 @@ struct Executable::Impl {
     std::vector<void*> args;  // those into inputs and outputs are written by each call
     StatusSlot status;
     Recorder recorder;
+    std::vector<bool> spared;  // by row, where a table has kept values: left out by this call
   };
 
   // A phase as its threads see it.
@@ -142,14 +149,16 @@ struct Executable::Impl {
       const BufferRef& ref = table.args[i];
       if (ref.storage == Storage::input) input_args.push_back({i, ref.index, ref.offset});
       if (ref.storage == Storage::output) output_args.push_back({i, ref.index, ref.offset});
+      if (ref.storage == Storage::kept) kept_args.push_back({i, ref.index, ref.offset});
     }
   }
 
   void add_phase(std::uint32_t first, std::uint32_t last) {
-    Phase phase{first, last, 0, 0};
+    Phase phase{first, last, 0, 0, true};
     std::int64_t tasks = 0;
     for (std::uint32_t i = first; i < last; ++i) {
       phase.cost_ns += table.steps[i].cost_ns;
+      phase.may_be_spared = phase.may_be_spared && !table.steps[i].unless.empty();
       tasks += rows[i].tasks;
     }
     for (std::uint32_t i = first; i < last; ++i) {
@@ -185,6 +194,7 @@ struct Executable::Impl {
     workspace->memory = Buffer::allocate(workspace_bytes(threads).bytes());
     workspace->threads = threads;
     workspace->args.resize(table.args.size());
+    if (!table.kept_bytes.empty()) workspace->spared.resize(rows.size());
     for (std::size_t i = 0; i < table.args.size(); ++i) {
       const BufferRef& ref = table.args[i];
       if (ref.storage == Storage::arena)
@@ -217,6 +227,7 @@ struct Executable::Impl {
 
   template <bool recorded>
   void run_row(std::uint32_t index, Workspace& workspace, std::int64_t begin, std::int64_t end, int worker) const {
+    if (!workspace.spared.empty() && workspace.spared[index]) return;
     const Row& row = rows[index];
     const Clock::time_point start = recorded ? Clock::now() : Clock::time_point();
     BurinStatus status{&workspace.status, index};
@@ -261,6 +272,7 @@ struct Executable::Impl {
   void run_profiled(PoolSession& session, const Phase& phase, bool shared, Workspace& workspace,
                     Profile& profile) const {
     for (std::uint32_t i = phase.first; i < phase.last; ++i) {
+      if (!workspace.spared.empty() && workspace.spared[i]) continue;
       const Clock::time_point start = Clock::now();
       if (shared)
         run_shared<recorded>(session, i, i + 1, workspace);
@@ -287,12 +299,32 @@ struct Executable::Impl {
                        [&](const Phase& phase) { return phase.units > 1 && phase.cost_ns >= threshold; });
   }
 
+  static bool is_spared(const Phase& phase, const Workspace& workspace) {
+    return std::all_of(workspace.spared.begin() + phase.first, workspace.spared.begin() + phase.last, [](bool spared) { return spared; });
+  }
+
+  // Which steps a call does without, and where kept values lie; where the caller does not say, in `own`.
+  void place_kept(std::span<const KeptPlace> kept, Workspace& workspace, std::vector<std::shared_ptr<Buffer>>& own) const {
+    if (table.kept_bytes.empty()) return;
+    if (kept.empty())
+      for (const std::int64_t bytes : table.kept_bytes) own.push_back(Buffer::allocate(bytes));
+    BURIN_CHECK(kept.empty() || kept.size() == table.kept_bytes.size(), "a call with a wrong number of kept values");
+    for (const Resolved& ref : kept_args)
+      workspace.args[ref.arg] = static_cast<std::byte*>(kept.empty() ? own[ref.index]->data() : kept[ref.index].data) + ref.offset;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const std::vector<std::uint32_t>& unless = table.steps[i].unless;
+      const auto given = [&](std::uint32_t k) { return !kept.empty() && kept[k].given; };
+      workspace.spared[i] = !unless.empty() && std::all_of(unless.begin(), unless.end(), given);
+    }
+  }
+
   template <bool recorded>
   void run_phases(int threads, const RunOptions& options, Workspace& workspace) const {
     const double threshold = options.threading_threshold_ns;
     PoolSession session(worth_waking(threshold) ? threads : 1);
     FloatEnvironment environment;
     for (const Phase& phase : phases) {
+      if (phase.may_be_spared && is_spared(phase, workspace)) continue;
       const bool shared =
           session.threaded() && phase.units > 1 && phase.cost_ns >= (threshold < 0 ? phase_threshold_ns : threshold);
       if (options.profile != nullptr)
@@ -328,7 +360,7 @@ struct Executable::Impl {
   std::atomic<std::uint64_t> known_as{0};  // serial of a timeline : 32, number in it : 32
   std::vector<Row> rows;
   std::vector<Phase> phases;
-  std::vector<Resolved> input_args, output_args;
+  std::vector<Resolved> input_args, output_args, kept_args;
   std::int64_t scratch_stride = 0;
   std::int64_t most_units = 0;
   double shareable_ns = 0;  // of the phases above the default threshold
@@ -358,6 +390,8 @@ void Executable::run(std::span<const void* const> inputs, std::span<void* const>
     workspace.args[ref.arg] = const_cast<std::byte*>(static_cast<const std::byte*>(inputs[ref.index])) + ref.offset;
   for (const Resolved& ref : impl.output_args)
     workspace.args[ref.arg] = static_cast<std::byte*>(outputs[ref.index]) + ref.offset;
+  std::vector<std::shared_ptr<Buffer>> own;
+  impl.place_kept(options.kept, workspace, own);
 
   if (Profile* profile = options.profile; profile != nullptr) {
     impl.start_profile(*profile);

@@ -12,7 +12,7 @@
 
 namespace burin::runtime {
 
-enum class Storage : std::uint8_t { input, output, arena, constant };
+enum class Storage : std::uint8_t { input, output, arena, constant, kept };
 
 struct BufferRef {
   Storage storage = Storage::arena;
@@ -30,6 +30,7 @@ struct Step {
   double cost_ns = 0;              // all tasks on one core: decides whether waking threads pays
   std::int64_t scratch_bytes = 0;  // per running task
   std::vector<std::string> sites;  // messages of indices out of range, {index} and {extent} filled in when thrown
+  std::vector<std::uint32_t> unless;  // kept values: a call that is given all of them (and they are some) leaves the step out
   std::string label, kernel;  // for tables: what it computes, and the name of its code
 };
 
@@ -38,15 +39,23 @@ struct StepTable {
   std::vector<Step> steps;
   std::vector<BufferRef> args;
   std::vector<std::int64_t> input_bytes, output_bytes;
+  std::vector<std::int64_t> kept_bytes;  // of values that calls hand on to one another
   std::vector<std::vector<std::byte>> constants;  // read in place: 16-byte aligned
   std::int64_t arena_bytes = 0;
   std::shared_ptr<const void> code;  // keeps the entry points alive
+};
+
+/// Where a kept value is to be left, and whether it is there already, as an earlier call left it.
+struct KeptPlace {
+  void* data = nullptr;
+  bool given = false;
 };
 
 struct RunOptions {
   int num_threads = 0;  // 0: the process default (BURIN_NUM_THREADS, else one per core)
   double threading_threshold_ns =
       -1;                      // phases cheaper than this run on the calling thread; -1: default; 0: thread everything
+  std::span<const KeptPlace> kept = {};  // one per kept value of the table; none: made in memory that the call allocates, and lost
   Profile* profile = nullptr;  // when given, receives the steps' times, and steps run one after another
 };
 

@@ -12,9 +12,9 @@
 
 namespace burin::ir {
 
-enum class Storage : std::uint8_t { input, output, arena, constant };
+enum class Storage : std::uint8_t { input, output, arena, constant, kept };
 
-/// A place: byte `offset` inside input or output number `index`, inside the arena, or inside a constant. In a program that is not
+/// A place: byte `offset` inside input or output number `index`, inside the arena, inside a constant, or inside a kept value. In a program that is not
 /// planned, `index` of the arena is a row of the plan, which has no bytes yet.
 struct BufferRef {
   Storage storage = Storage::arena;
@@ -30,6 +30,14 @@ struct Step {
   std::uint32_t phase = 0;       // steps of one phase may overlap; phases run one after another
   std::string label;             // the fusion's name and source lines, for tables
   std::vector<Site> sites;       // this step's index messages, row by row those of its kernel
+  std::vector<std::uint32_t> unless;  // kept values: where a call is given all of them (and they are some), the step is not needed
+};
+
+/// Something that is made of an output alone, by steps that have an `unless` from the input that the output takes over, and by others
+/// from what they make of that. It is given to the next call along with that input, or made anew.
+struct KeptValue {
+  Type type;
+  std::uint32_t output = 0;
 };
 
 /// One line of the memory plan, for people.
@@ -47,6 +55,7 @@ struct Program {
   /// Output i is input aliases[i] in place (a donated argument), or -1.
   std::vector<std::int32_t> aliases;
   std::vector<Literal> constants;
+  std::vector<KeptValue> kept;
   /// False from lowering until memory is planned: values of the arena have no bytes, and the program does not run.
   bool planned = true;
   std::int64_t arena_bytes = 0;
@@ -74,11 +83,12 @@ Program parse_program(std::string_view text, std::string_view file = "<text>");
 ///   P7  an output that has elements is stored to or takes over an input
 ///   P8  the arena has at most max_arena_bytes, and none before memory is planned
 ///   P9  rows of the plan name places that exist; before memory is planned, those of the arena themselves
+///   P10 a kept value belongs to an output that takes over an input; a step with `unless` names kept values and stores to no output
 std::string verify(const Program& program);
 /// Aborts through BURIN_CHECK when an invariant is broken.
 void check_valid(const Program& program, const char* after);
 
-/// Runs every kernel of a planned program with the interpreter, step by step. The same results as machine code, bit for bit, but for
+/// Runs every kernel of a planned program with the interpreter, step by step, kept values made anew. The same results as machine code, bit for bit, but for
 /// transcendental functions (rounded once from f64 here). Throws Error for an index reported by a kernel.
 std::vector<Literal> interpret(const Program& program, std::span<const Literal> inputs);
 /// Runs one kernel over raw buffers (one pointer per parameter). Returns the message of the first reported index, or "".

@@ -18,7 +18,7 @@ namespace {
 
 // Where each storage of a running program begins.
 struct Places {
-  std::vector<std::byte*> inputs, outputs, constants;
+  std::vector<std::byte*> inputs, outputs, constants, kept;
   std::byte* arena = nullptr;
 
   std::byte* operator[](const BufferRef& ref) const {
@@ -29,6 +29,8 @@ struct Places {
         return outputs[ref.index] + ref.offset;
       case Storage::constant:
         return constants[ref.index] + ref.offset;
+      case Storage::kept:
+        return kept[ref.index] + ref.offset;
       case Storage::arena:
         break;
     }
@@ -68,6 +70,12 @@ std::vector<Literal> interpret(const Program& program, std::span<const Literal> 
   }
   std::vector<std::uint64_t> arena = uninitialised_words("the arena", program.arena_bytes);
   places.arena = reinterpret_cast<std::byte*>(arena.data());
+
+  std::vector<std::vector<std::uint64_t>> kept;
+  for (const KeptValue& value : program.kept) {
+    kept.push_back(uninitialised_words("a kept value", value.type.bytes()));
+    places.kept.push_back(reinterpret_cast<std::byte*>(kept.back().data()));
+  }
 
   std::unordered_map<std::uint32_t, KernelRunner> runners;
   for (const Step& step : program.steps) {

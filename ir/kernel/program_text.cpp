@@ -15,7 +15,7 @@ namespace {
 
 std::string place_text(const Program& program, const BufferRef& ref) {
   if (!program.planned && ref.storage == Storage::arena) return "value" + std::to_string(ref.index);
-  static constexpr std::string_view names[] = {"in", "out", "arena", "const"};
+  static constexpr std::string_view names[] = {"in", "out", "arena", "const", "keep"};
   std::string text(names[static_cast<int>(ref.storage)]);
   if (ref.storage != Storage::arena) text += std::to_string(ref.index);
   return ref.offset == 0 ? text : text + " + " + std::to_string(ref.offset);
@@ -51,6 +51,8 @@ class ProgramParser {
         step();
       } else if (in_.at("plan")) {
         plan();
+      } else if (in_.at(fmt::format("keep{}", program_.kept.size()))) {
+        kept();
       } else {
         constant();
       }
@@ -118,6 +120,7 @@ class ProgramParser {
     numbered("in", Storage::input);
     numbered("out", Storage::output);
     numbered("const", Storage::constant);
+    numbered("keep", Storage::kept);
     if (!program_.planned) numbered("value", Storage::arena);
     if (!known) in_.fail(token, Msg::kernel_unknown_name, "place", token.text);
     if (in_.accept("+")) ref.offset = natural("a number of bytes");
@@ -138,6 +141,13 @@ class ProgramParser {
     s.tasks = natural("a number of tasks");
     in_.expect("phase");
     s.phase = small("the number of a phase");
+    if (in_.accept("unless"))
+      do {
+        const Token token = in_.peek();
+        const BufferRef ref = place();
+        if (ref.storage != Storage::kept || ref.offset != 0) in_.fail(token, Msg::parse_expected, "a kept value", quoted(token));
+        s.unless.push_back(ref.index);
+      } while (in_.accept(","));
     if (in_.peek().kind == Token::string) s.label = in_.expect_string("a label");
     while (in_.accept("site")) s.sites.push_back({in_.expect_string("a message in quotes")});
     program_.steps.push_back(std::move(s));
@@ -158,6 +168,20 @@ class ProgramParser {
       value.last_step = small("the number of a step");
     }
     program_.plan.push_back(std::move(value));
+  }
+
+  // keep0: u32[64] of out1
+  void kept() {
+    in_.take();
+    in_.expect(":");
+    KeptValue value;
+    value.type = parse_type(in_);
+    in_.expect("of");
+    const Token token = in_.peek();
+    const BufferRef ref = place();
+    if (ref.storage != Storage::output || ref.offset != 0) in_.fail(token, Msg::parse_expected, "an output", quoted(token));
+    value.output = ref.index;
+    program_.kept.push_back(std::move(value));
   }
 
   void constant() {
@@ -193,11 +217,14 @@ std::string print(const Program& program) {
   for (std::size_t i = 0; i < program.constants.size(); ++i)
     text +=
         fmt::format("  const{}: {} = {}\n", i, to_string(program.constants[i].type()), print(program.constants[i], -1));
+  for (std::size_t i = 0; i < program.kept.size(); ++i)
+    text += fmt::format("  keep{}: {} of out{}\n", i, to_string(program.kept[i].type), program.kept[i].output);
   const std::vector<std::string> names = kernel_names(program);
   for (const Step& step : program.steps) {
     text += fmt::format("  step @{}(", step.kernel < names.size() ? names[step.kernel] : "undefined");
     for (std::size_t i = 0; i < step.args.size(); ++i) text += (i > 0 ? ", " : "") + place_text(program, step.args[i]);
     text += fmt::format(") tasks {} phase {}", step.tasks, step.phase);
+    for (std::size_t i = 0; i < step.unless.size(); ++i) text += fmt::format("{}keep{}", i == 0 ? " unless " : ", ", step.unless[i]);
     if (!step.label.empty()) text += " " + quoted_string(step.label);
     text += "\n";
     for (const Site& site : step.sites) text += "    site " + quoted_string(site.message) + "\n";

@@ -28,6 +28,7 @@ class ProgramVerifier {
     for (const Kernel& kernel : program_.kernels)
       if (std::string message = verify(kernel); !message.empty()) return "P1: " + message;
     check_aliases();
+    check_kept();
     check_plan();
     if (!program_.planned && program_.arena_bytes != 0) fail("P8", "an arena before memory is planned");
     if (program_.arena_bytes < 0 || program_.arena_bytes > Program::max_arena_bytes)
@@ -72,6 +73,14 @@ class ProgramVerifier {
     }
   }
 
+  void check_kept() {
+    for (std::size_t i = 0; i < program_.kept.size() && message_.empty(); ++i) {
+      const std::size_t output = program_.kept[i].output;
+      if (output >= program_.aliases.size() || program_.aliases[output] < 0)
+        fail("P10", fmt::format("keep{} belongs to out{}, which takes over no input", i, output));
+    }
+  }
+
   void check_plan() {
     for (std::size_t i = 0; i < program_.plan.size() && message_.empty(); ++i) {
       const PlannedValue& value = program_.plan[i];
@@ -92,6 +101,8 @@ class ProgramVerifier {
         return of(program_.outputs);
       case Storage::constant:
         return ref.index < program_.constants.size() ? program_.constants[ref.index].type().bytes() : -1;
+      case Storage::kept:
+        return ref.index < program_.kept.size() ? program_.kept[ref.index].type.bytes() : -1;
       case Storage::arena:
         break;
     }
@@ -114,6 +125,11 @@ class ProgramVerifier {
     for (std::size_t i = 0; i < step.args.size() && message_.empty(); ++i) check_arg(kernel.buffers[i], step.args[i]);
     if (!message_.empty()) return;
     const std::vector<Use>& uses = uses_.back();
+    for (const std::uint32_t kept : step.unless)
+      if (kept >= program_.kept.size()) return fail("P10", fmt::format("there is no keep{}", kept));
+    for (const Use& use : uses)
+      if (!step.unless.empty() && is_written(*use.buffer) && use.place.storage == Storage::output)
+        return fail("P10", fmt::format("{} is stored to by a step that may be left out", use.buffer->name));
     for (std::size_t i = 0; i < uses.size(); ++i)
       for (std::size_t j = 0; j < uses.size(); ++j)
         if (i != j && is_written(*uses[i].buffer) && overlap(uses[i], uses[j]))

@@ -187,6 +187,7 @@ std::int64_t held_bytes(const Program& program) {
   std::int64_t bytes = program.arena_bytes;
   for (std::size_t i = 0; i < program.outputs.size(); ++i)
     if (program.aliases[i] < 0) bytes += program.outputs[i].bytes();
+  for (const KeptValue& kept : program.kept) bytes += kept.type.bytes();
   return bytes;
 }
 

@@ -153,6 +153,50 @@ kernel @one(out y: f32[]) {
   EXPECT_EQ(verify(parse_program(fill)), "P7: no step stores to out1: f32[]");
 }
 
+TEST(Program, KeepsValuesForTheNextCall) {
+  const std::string twice = R"(program (in0: f32[4]) -> (out0: f32[4] = in0) {
+  keep0: f32[4] of out0
+  step @double(in0, keep0) tasks 1 phase 0 unless keep0 "double"
+  step @both(in0, keep0) tasks 1 phase 1
+}
+
+kernel @double(in x: f32[4], out y: f32[4]) {
+  for j in 0..4 vector 4 {
+    %0 = load x[j]
+    %1 = add %0, %0 : f32
+    store y[j], %1
+  }
+}
+
+kernel @both(inout x: f32[4], inout y: f32[4]) {
+  for j in 0..4 vector 4 {
+    %0 = load y[j]
+    store x[j], %0
+    %1 = add %0, %0 : f32
+    store y[j], %1
+  }
+}
+)";
+  const Program program = parse_program(twice);
+  EXPECT_EQ(print(program), twice);
+  EXPECT_EQ(verify(program), "");
+  const std::vector<Literal> inputs = {literal<float>({f32, {4}}, {1, 2, 3, 4})};
+  EXPECT_EQ(values<float>(interpret(program, inputs)[0]), (std::vector<float>{2, 4, 6, 8}));
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string changed = twice;
+    return changed.replace(changed.find(from), from.size(), to);
+  };
+  EXPECT_EQ(verify(parse_program(with("out0: f32[4] = in0", "out0: f32[4]"))), "P10: keep0 belongs to out0, which takes over no input");
+  EXPECT_EQ(verify(parse_program(with("unless keep0", "unless keep3"))), "P10: step 0 @double: there is no keep3");
+  EXPECT_EQ(verify(parse_program(with("@double(in0, keep0)", "@double(keep0, out0)"))),
+            "P10: step 0 @double: y is stored to by a step that may be left out");
+  EXPECT_EQ(verify(parse_program(with("@double(in0, keep0)", "@double(in0, keep1)"))), "P4: step 0 @double: the place of y does not exist");
+  EXPECT_EQ(verify(parse_program(with("tasks 1 phase 1", "tasks 1 phase 0"))),
+            "P6: step 0 @double: y shares bytes with y of step 1 of the same phase");
+  EXPECT_EQ(error_of(with("unless keep0", "unless in0")), "p.txt:3:51: expected a kept value, found `in0`");
+  EXPECT_EQ(error_of(with("of out0", "of in0")), "p.txt:2:20: expected an output, found `in0`");
+}
+
 TEST(Program, TheArenaHasABound) {
   EXPECT_EQ(verify(parse_program("program () -> () arena 9223372036854775807 {}")),
             "P8: an arena of 9223372036854775807 bytes, at most 2^60 are possible");

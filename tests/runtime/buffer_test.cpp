@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -20,6 +22,27 @@ TEST(Buffer, IsAlignedAndWritable) {
     std::memset(buffer->data(), 0x5a, static_cast<std::size_t>(bytes));
     EXPECT_EQ(static_cast<unsigned char*>(buffer->data())[bytes - 1], 0x5a);
   }
+}
+
+TEST(Buffer, KeepsWhatIsMadeOfItByKey) {
+  const std::shared_ptr<Buffer> buffer = Buffer::allocate(100);
+  const std::shared_ptr<Buffer> one = Buffer::allocate(8), two = Buffer::allocate(16);
+  EXPECT_EQ(buffer->take_kept({1, 2}), nullptr);
+  buffer->keep({1, 2}, one);
+  buffer->keep({1, 3}, two);
+  EXPECT_EQ(buffer->take_kept({2, 1}), nullptr);
+  EXPECT_EQ(buffer->take_kept({1, 3}), two);
+  EXPECT_EQ(buffer->take_kept({1, 3}), nullptr);
+  EXPECT_EQ(buffer->take_kept({1, 2}), one);
+  buffer->keep({1, 2}, one);
+  buffer->drop_kept();
+  EXPECT_EQ(buffer->take_kept({1, 2}), nullptr);
+  EXPECT_EQ(one.use_count(), 1);
+  // Whoever lent the bytes may write to them.
+  std::array<std::byte, 100> bytes{};
+  const std::shared_ptr<Buffer> borrowed = Buffer::borrow(bytes.data(), 100, std::make_shared<int>());
+  borrowed->keep({1, 2}, one);
+  EXPECT_EQ(borrowed->take_kept({1, 2}), nullptr);
 }
 
 TEST(Buffer, OfNoBytesIsNull) {

@@ -266,6 +266,37 @@ TEST(Executable, AnOutputMayBeItsInput) {
   for (std::size_t i = 0; i < 99; ++i) EXPECT_EQ(values[i], static_cast<std::int32_t>(i) + 6);
 }
 
+TEST(Executable, LeavesOutWhatMakesGivenValues) {
+  // in + 1 is kept, made by a step of its own and one beside it; out = kept + 1; then kept + 1 takes the place of what is kept.
+  constexpr std::int64_t n = 99;
+  StepTable table;
+  table.input_bytes = table.output_bytes = table.kept_bytes = {4 * n};
+  table.args = {{Storage::input, 0, 0}, {Storage::kept, 0, 0}, {Storage::kept, 0, 0}, {Storage::output, 0, 0}, {Storage::kept, 0, 0}, {Storage::kept, 0, 0}};
+  table.steps = {step(add_one, 0, 2, n, 0), step(add_one, 2, 2, n, 1), step(add_one, 4, 2, n, 2)};
+  table.steps[0].unless = {0};
+  const Executable executable(std::move(table));
+  const std::vector<std::int32_t> in = iota(n);
+  for (const int t : {1, 2, 8}) {
+    std::vector<std::int32_t> out(n), kept(n, -100);
+    const KeptPlace made{kept.data(), false}, given{kept.data(), true};
+    RunOptions options = threads(t);
+    for (const std::int32_t expected : {2, 3, 4}) {
+      options.kept = {expected == 2 ? &made : &given, 1};
+      run(executable, {in.data()}, {out.data()}, options);
+      EXPECT_EQ(out[7], in[7] + expected);
+      EXPECT_EQ(kept[98], in[98] + expected);
+    }
+    Profile profile;
+    options.profile = &profile;
+    run(executable, {in.data()}, {out.data()}, options);
+    EXPECT_EQ(profile.steps[0].ns, 0);
+    EXPECT_GT(profile.steps[1].ns, 0);
+    run(executable, {in.data()}, {out.data()}, threads(t));  // in memory that is lost
+    EXPECT_EQ(out[7], in[7] + 2);
+    EXPECT_EQ(kept[98], in[98] + 5);
+  }
+}
+
 TEST(Executable, RefusesWrongPointers) {
   const Executable executable(chain(3));
   std::array<std::int32_t, 3> values{};
