@@ -64,7 +64,7 @@ class Evaluated final : public CompiledFunction {
     passes::check_opened_size(traced_);  // each call is evaluated anew
     aliases_.assign(traced_.results().size(), -1);
   }
-  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs, std::span<const runtime::KeptPlace>) const override {
     store(ir::evaluate(traced_, literals(traced_.arg_types(), inputs)), outputs);
   }
 };
@@ -81,13 +81,15 @@ passes::Options pass_options(const ir::Function& f, const CompileOptions& option
   result.observer = record_passes(name_of(f, options), dump ? dump->observer() : PassObserver());
   result.excess_precision = options.excess_precision;
   result.donated = options.donated;
+  result.keep_packed = options.keep_packed;
   return result;
 }
 
 class Planned : public CompiledFunction {
  protected:
   using CompiledFunction::CompiledFunction;
-  /// Sets program_, then `make`s of it what runs; over the budget, both once more with values computed again instead of kept.
+  /// Sets program_, then `make`s of it what runs; over the budget, both once more without packed copies that are kept, then with values
+  /// computed again instead of kept.
   template <class Make>
   void build_within_budget(Dump* dump, const Make& make) {
     passes::Options options = pass_options(traced_, options_, dump);
@@ -96,8 +98,14 @@ class Planned : public CompiledFunction {
       make();
     };
     build();
+    const auto fits = [&] { return options_.memory_budget < 0 || memory().total() <= options_.memory_budget; };
+    if (fits()) return;
+    if (!program_->kept.empty()) {
+      options.keep_packed = false;
+      build();
+      if (fits()) return;
+    }
     const std::int64_t total = memory().total();
-    if (options_.memory_budget < 0 || total <= options_.memory_budget) return;
     // What the threads need, and results that need memory of their own after all, stay.
     options.memory_budget = std::max<std::int64_t>(options_.memory_budget - (total - passes::held_bytes(*program_)), 0);
     build();
@@ -109,9 +117,10 @@ class Interpreted final : public Planned {
   Interpreted(ir::Function f, CompileOptions options, Dump* dump) : Planned(std::move(f), std::move(options)) {
     target_ = ir::host_target(options_.max_isa);
     aliases_.assign(traced_.results().size(), -1);  // interpret() returns its results apart from its inputs
+    options_.keep_packed = false;
     build_within_budget(dump, [&] {});
   }
-  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs, std::span<const runtime::KeptPlace>) const override {
     store(ir::interpret(*program_, literals(program_->inputs, inputs)), outputs);
   }
 };
@@ -137,6 +146,7 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
     row.cost_ns = kernel.cost;
     row.scratch_bytes = kernel.scratch_bytes();
     for (const ir::Site& site : step.sites) row.sites.push_back(site.message);
+    row.unless = step.unless;
     row.label = step.label;
     row.kernel = kernel.name;
     for (const ir::BufferRef& ref : step.args)
@@ -149,6 +159,7 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
     constant.expand();
     table.constants.emplace_back(constant.raw().begin(), constant.raw().end());
   }
+  for (const ir::KeptValue& kept : program.kept) table.kept_bytes.push_back(kept.type.bytes());
   table.arena_bytes = program.arena_bytes;
   table.code = std::move(module);
   return table;
@@ -181,6 +192,19 @@ std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
   return after;
 }
 
+// By the kernels that make it, of an input of one type.
+std::vector<CompiledFunction::Kept> kept_values(const ir::Program& program) {
+  std::vector<CompiledFunction::Kept> all;
+  for (std::uint32_t k = 0; k < program.kept.size(); ++k) {
+    Hasher hasher;
+    hasher.add(to_string(program.outputs[program.kept[k].output]));
+    for (const ir::Step& step : program.steps)
+      if (std::ranges::find(step.unless, k) != step.unless.end()) program.kernels[step.kernel].hash(hasher);
+    all.push_back({program.kept[k].output, program.kept[k].type.bytes(), hasher.finish()});
+  }
+  return all;
+}
+
 class Machine final : public Planned {
  public:
   Machine(ir::Function f, CompileOptions options, Dump* dump) : Planned(std::move(f), std::move(options)) {
@@ -191,10 +215,12 @@ class Machine final : public Planned {
       if (dump) dump->timed("codegen", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
       aliases_ = program_->aliases;
       in_place_ = outputs_written_after_checks(*program_);
+      kept_ = kept_values(*program_);
     });
   }
-  void run(std::span<const void* const> inputs, std::span<void* const> outputs) const override {
+  void run(std::span<const void* const> inputs, std::span<void* const> outputs, std::span<const runtime::KeptPlace> kept) const override {
     runtime::RunOptions run_options;
+    run_options.kept = kept;
     run_options.num_threads = options_.num_threads;
     executable_->run(inputs, outputs, run_options);
   }
@@ -208,13 +234,17 @@ class Machine final : public Planned {
       return buffers.back()->data();
     };
     for (const ir::Type& type : program_->inputs) inputs.push_back(zeros(type));
+    std::vector<runtime::KeptPlace> kept;
+    for (const ir::KeptValue& value : program_->kept) kept.push_back({zeros(value.type)});
     for (std::size_t i = 0; i < aliases_.size(); ++i)
       outputs.push_back(aliases_[i] >= 0 ? buffers[static_cast<std::size_t>(aliases_[i])]->data() : zeros(program_->outputs[i]));
     const runtime::Peaks& peaks = runtime::machine_peaks(executable_->held(options_.num_threads).threads);
     runtime::Profile times;
     runtime::RunOptions run_options;
     run_options.num_threads = options_.num_threads;
+    run_options.kept = kept;
     executable_->run(inputs, outputs, run_options);
+    for (runtime::KeptPlace& place : kept) place.given = true;
     run_options.profile = &times;
     for (int i = 0; i < runs; ++i) executable_->run(inputs, outputs, run_options);
     return by_kernel(*program_, times, peaks);
@@ -280,6 +310,7 @@ CallMemory CompiledFunction::memory() const {
   CallMemory memory = working_memory();
   for (std::size_t i = 0; i < aliases_.size(); ++i)
     if (!writes_in_place(i)) memory.results += program().outputs[i].bytes();
+  for (const Kept& kept : kept_) memory.kept += kept.bytes;
   return memory;
 }
 
@@ -345,6 +376,7 @@ Hash128 compile_key(const ir::Function& f, const CompileOptions& options) {
   hasher.add(options.num_threads);
   hasher.add(options.memory_budget);
   hasher.add(options.excess_precision);
+  hasher.add(options.keep_packed);
   hasher.add(options.max_isa);
   hasher.add(chosen_backend());
   if (const char* isa = std::getenv("BURIN_MAX_ISA")) hasher.add(std::string_view(isa));

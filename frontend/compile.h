@@ -17,6 +17,7 @@ class FileCache;
 }
 namespace burin::runtime {
 class Executable;
+struct KeptPlace;
 struct RunOptions;
 }  // namespace burin::runtime
 
@@ -39,6 +40,7 @@ struct CompileOptions {
   int num_threads = 0;
   std::int64_t memory_budget = -1;
   bool excess_precision = true;
+  bool keep_packed = true;
   std::string max_isa;
   std::string label;  // for BURIN_LOG_COMPILES and BURIN_TRACE: "step (main.cpp:12)"
   std::string place;  // of the call, for errors
@@ -56,7 +58,8 @@ struct CallMemory {
   std::int64_t scratch = 0;  // of all threads: packing panels, spilled rows, partial sums of a task
   int threads = 1;
   std::int64_t results = 0;  // but those in the memory of donated arguments
-  std::int64_t total() const { return arena + scratch + results; }
+  std::int64_t kept = 0;     // packed copies of results, which stay with them
+  std::int64_t total() const { return arena + scratch + results + kept; }
 };
 
 /// A compiled program. Immutable; run concurrently as you like.
@@ -77,8 +80,15 @@ class CompiledFunction {
   /// Whether output i is written over its input if nobody else holds that. Not when a call may still fail then: when an index
   /// can be found out of range in the phase of the first write or later.
   bool writes_in_place(std::size_t i) const { return aliases_[i] >= 0 && in_place_[i]; }
-  /// Inputs and outputs by pointer, as in runtime::Executable.
-  virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs) const = 0;
+  /// What is made of an output and kept beside it: wherever `key` is the same, it is made of the same bytes in the same way.
+  struct Kept {
+    std::size_t output = 0;
+    std::int64_t bytes = 0;
+    Hash128 key;
+  };
+  const std::vector<Kept>& kept() const { return kept_; }
+  /// Inputs, outputs, and kept values by pointer, as in runtime::Executable.
+  virtual void run(std::span<const void* const> inputs, std::span<void* const> outputs, std::span<const runtime::KeptPlace> kept = {}) const = 0;
   /// Times of the kernels over so many runs on inputs of zeros; an error unless it is machine code.
   virtual Profile profile(int runs) const;
   /// Of a call as things stand (the number of threads may have no limit but the process's), donated arguments held by
@@ -102,6 +112,7 @@ class CompiledFunction {
   std::shared_ptr<const ir::Program> program_;
   std::vector<std::int32_t> aliases_;
   std::vector<bool> in_place_;
+  std::vector<Kept> kept_;
 };
 
 /// The compiled form of f, from the cache that the whole process shares when it was compiled before.
@@ -114,8 +125,8 @@ std::vector<Tensor> run_unjitted(ir::Function f, std::span<const Tensor> inputs,
 
 /// A line for the log sink.
 void log_line(const std::string& line);
-/// True when the environment variable is set to something but "" and "0".
-bool environment_flag(const char* name);
+/// Whether the environment variable is set to something but "0"; `otherwise` when it is not set, or "".
+bool environment_flag(const char* name, bool otherwise = false);
 
 struct CompileStatistics {
   std::int64_t compiles = 0;

@@ -22,11 +22,13 @@ void CallLists::clear() {
   inputs.clear();
   outputs.clear();
   taken.clear();
+  kept.clear();
+  kept_buffers.clear();
 }
 
 void run_compiled(const CompiledFunction& f, CallLists& lists, const std::vector<Tensor>& captures, const std::source_location& where,
                   const std::source_location& jitted_at) try {
-  auto& [arguments, donated, results, inputs, outputs, taken] = lists;
+  auto& [arguments, donated, results, inputs, outputs, taken, kept, kept_buffers] = lists;
   const auto add_input = [&](const Tensor& t) {
     const Node& node = used_node(t, where);
     if (node.kind == Node::Kind::abstract) fail_at(where_text(where), Msg::abstract_value_read, to_string(node.type));
@@ -59,7 +61,22 @@ void run_compiled(const CompiledFunction& f, CallLists& lists, const std::vector
     outputs.push_back(buffer->data());
     results.push_back(make_concrete(types[i], std::move(buffer)));
   }
-  f.run(inputs, outputs);
+  // What is kept beside an argument that is written in place goes on to its successor; another holder's stays with it, and is no use
+  // here: it would be written to.
+  for (const CompiledFunction::Kept& value : f.kept()) {
+    runtime::Buffer& buffer = *Access::node(results[value.output])->buffer;
+    std::shared_ptr<runtime::Buffer> made = buffer.take_kept(value.key);
+    const bool given = made != nullptr;
+    if (!given) made = runtime::Buffer::allocate(value.bytes);
+    kept.push_back({made->data(), given});
+    kept_buffers.push_back(std::move(made));
+  }
+  for (std::size_t j : taken) Access::node(*arguments[j])->buffer->drop_kept();
+  f.run(inputs, outputs, kept);
+  for (std::size_t k = 0; k < kept_buffers.size(); ++k) {
+    const CompiledFunction::Kept& value = f.kept()[k];
+    Access::node(results[value.output])->buffer->keep(value.key, std::move(kept_buffers[k]));
+  }
   for (std::size_t j : taken) {
     Node& node = *Access::node(*arguments[j]);
     node.kind = Node::Kind::donated;

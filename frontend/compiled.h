@@ -6,6 +6,7 @@
 #include <burin/jit.h>
 
 #include "frontend/compile.h"
+#include "runtime/executable.h"
 
 namespace burin {
 
@@ -27,6 +28,8 @@ struct CallLists {
   std::vector<const void*> inputs;
   std::vector<void*> outputs;
   std::vector<std::size_t> taken;  // arguments whose bytes become a result's
+  std::vector<runtime::KeptPlace> kept;
+  std::vector<std::shared_ptr<runtime::Buffer>> kept_buffers;
   /// Lets go of all, but for the memory.
   void clear();
 };

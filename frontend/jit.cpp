@@ -225,6 +225,7 @@ struct JitCall::State {
     result.num_threads = o.num_threads;
     result.memory_budget = o.memory_budget;
     result.excess_precision = o.excess_precision;
+    result.keep_packed = environment_flag("BURIN_KEEP_PACKED", true);
     result.max_isa = o.max_isa;
     result.label = core.label();
     result.place = where_text(where);

@@ -43,6 +43,7 @@ std::pair<std::uint32_t, std::int64_t> fullest_phase(const ir::Program& program)
 
 std::string place_text(const ir::Program& program, const ir::PlannedValue& value) {
   const std::uint32_t index = value.place.index;
+  if (value.place.storage == ir::Storage::kept) return fmt::format("keep{}", index);
   if (value.place.storage != ir::Storage::output) return fmt::format("arena + {}", value.place.offset);
   if (program.aliases[index] < 0) return fmt::format("out{}", index);
   return fmt::format("out{} = in{}", index, program.aliases[index]);
@@ -66,8 +67,9 @@ std::string memory_text(const ir::Program& program, const CallMemory* call) {
 
   std::string text;
   if (call) {
-    text = fmt::format("a call holds {} besides its arguments: arena {}, scratch of {} {}, results {}\n", counted(call->total(), "byte"),
-                       call->arena, counted(call->threads, "thread"), call->scratch, call->results);
+    text = fmt::format("a call holds {} besides its arguments: arena {}, scratch of {} {}, results {}{}\n", counted(call->total(), "byte"),
+                       call->arena, counted(call->threads, "thread"), call->scratch, call->results,
+                       call->kept > 0 ? fmt::format(", packed copies of results {}", call->kept) : "");
   } else {
     std::int64_t results = 0;
     for (std::size_t i = 0; i < program.outputs.size(); ++i)

@@ -22,6 +22,7 @@ Profile by_kernel(const ir::Program& program, const runtime::Profile& times, con
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const ir::Kernel& kernel = program.kernels[program.steps[i].kernel];
     Profile::Kernel& row = profile.kernels[program.steps[i].kernel];
+    if (!program.steps[i].unless.empty()) continue;  // what it makes is given to the runs that are timed
     if (row.calls++ == 0) row.name = program.steps[i].label;
     row.threads = std::max(row.threads, times.steps[i].threads);
     row.seconds += static_cast<double>(times.steps[i].ns) * 1e-9 / runs;
@@ -31,6 +32,7 @@ Profile by_kernel(const ir::Program& program, const runtime::Profile& times, con
     if (peaks.flops > 0) row.flop_share += static_cast<double>(kernel.flops) / peaks.flops;
     row.byte_share += static_cast<double>(kernel.bytes) / peaks.bytes_per_second(kernel.bytes);
   }
+  std::erase_if(profile.kernels, [](const Profile::Kernel& row) { return row.calls == 0; });
   for (Profile::Kernel& row : profile.kernels) {
     const double seconds = std::max(row.seconds, 1e-9);
     row.flop_share /= seconds;

@@ -36,9 +36,9 @@ void log_line(const std::string& line) {
   else std::cerr << line << '\n';
 }
 
-bool environment_flag(const char* name) {
+bool environment_flag(const char* name, bool otherwise) {
   const char* text = std::getenv(name);
-  return text && *text && std::string_view(text) != "0";
+  return text && *text ? std::string_view(text) != "0" : otherwise;
 }
 
 }  // namespace detail

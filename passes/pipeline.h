@@ -17,6 +17,7 @@ struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
   std::vector<bool> donated;               // by argument: its memory may be reused
   std::int64_t split_elements = 1 << 17;   // split_reductions: from here on; below, one thread is done before another one has been asked
+  bool keep_packed = false;                // packed copies of donated arguments are kept from call to call (lower_program)
   /// Bytes that arena and results in memory of their own are to fit into, -1 for no limit: lowering computes values again where
   /// they do not (`rematerialise`). Where that is not enough either, the Program is as small as it gets.
   std::int64_t memory_budget = -1;

@@ -281,6 +281,8 @@ void MatmulEmitter::choose_places() {
   pack_ = pairs() || !(contiguous && whole_vectors && !reused);
   rhs_along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous;
   along_k_ = rhs_along_k_ && tiles_.steps(tiles_.depth) >= tiles_.lanes;
+  can_keep_ = place_kept();
+  if (part_ == MatmulPart::rhs) rhs_matrix_ = find_matrix();
   loop_value_ = before;
   choose_sharing();
 }
@@ -333,9 +335,10 @@ Lowering MatmulEmitter::run() {
   if (size > 0) {
     open_grid();
     choose_places();
+    if (!kept_.empty() && !can_keep_) return {};
     const auto share = [&](MatmulPart part, Dim free) {
       const Shape packed = {shared_size(free)};
-      done.kernels.push_back(MatmulEmitter(body_, target_, plan_, loops_, in_place_, part).run_packing());
+      done.kernels.push_back(MatmulEmitter(body_, target_, plan_, loops_, in_place_, kept_, part).run_packing());
       lowered_.params.push_back({Param::temp, static_cast<std::uint32_t>(done.temps.size())});
       done.temps.push_back({packed_dtype(), packed});
       return kernel.add_buffer(
@@ -343,15 +346,20 @@ Lowering MatmulEmitter::run() {
     };
     if (shares_lhs_) packed_lhs_ = share(MatmulPart::lhs, Dim::m);
     if (shares_rhs_) packed_ = share(MatmulPart::rhs, Dim::n);
+    add_kept();
     add_scratch();
     emit_task();
+    for (std::size_t i = 0; i < kept_.size(); ++i)
+      store_packed(b_, tiles_.lanes, kept_[i].matrix, halves_.at(kept_[i].result), kept_buffers_[i], blocks_of(kept_turned_ ? Dim::n : Dim::m),
+                   blocks_of(kept_turned_ ? Dim::m : Dim::n));
+    done.keeps = !kept_.empty();
   }
   done.main = done.kernels.size();
   done.kernels.push_back(std::move(lowered_));
   return done;
 }
 
-Lowering lower_matmul(const Function& body, const Target& target, const InPlace& in_place) {
+Lowering lower_matmul(const Function& body, const Target& target, const InPlace& in_place, std::span<const KeptPack> kept) {
   MatmulPlan plan;
   BURIN_CHECK(plan_matmul(body, &plan), "not a matmul fusion");
   MatmulLoops loops = initial_loops(plan);
@@ -359,11 +367,12 @@ Lowering lower_matmul(const Function& body, const Target& target, const InPlace&
   const bool overwrites = std::any_of(in_place.begin(), in_place.end(), [](std::int32_t arg) { return arg >= 0; });
   for (;;) {
     try {
-      if (!overwrites && MatmulEmitter(body, target, plan, loops, in_place).sums_along_memory()) {
+      if (!overwrites && MatmulEmitter(body, target, plan, loops, in_place, {}).sums_along_memory()) {
         const Function sums = as_sums(body, plan);
         if (RowsPlan rows; plan_rows(sums, &rows)) return lower_rows(sums, target);
       }
-      return MatmulEmitter(body, target, plan, loops, in_place).run();
+      if (Lowering done = MatmulEmitter(body, target, plan, loops, in_place, kept).run(); !done.kernels.empty()) return done;
+      kept = {};
     } catch (const NeedSplit& need) {
       loops.split(need.loop, need.factor);
     }

@@ -22,15 +22,17 @@ enum class MatmulPart : std::uint8_t { product, lhs, rhs };
 class MatmulEmitter {
  public:
   MatmulEmitter(const Function& body, const Target& target, const MatmulPlan& plan, const MatmulLoops& loops,
-                const InPlace& in_place, MatmulPart part = MatmulPart::product)
+                const InPlace& in_place, std::span<const KeptPack> kept, MatmulPart part = MatmulPart::product)
       : body_(body),
         target_(target),
         plan_(plan),
         loops_(loops),
         in_place_(in_place),
+        kept_(kept),
         part_(part),
-        tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target))) {}
+        tiles_(choose_tiles(loops, plan.compute, target, multiplies_pairs(body, plan, loops, target), !kept.empty())) {}
 
+  /// No kernels when it cannot update the packed copies that are kept.
   Lowering run();
   /// Is it a vector times a matrix whose rows along k lie in memory one after another?
   bool sums_along_memory();
@@ -95,6 +97,15 @@ class MatmulEmitter {
   Affine lhs_slot(const Affine& row_tile, const Affine& r, const Affine& panel_start, const Affine& step) const;
   Affine rhs_slot(const Affine& column_tile, std::int64_t width, const Affine& c, const Affine& panel_start, const Affine& step) const;
   void compute_downstream();
+  /// With loop_value_ at variables that stand for whole loops: what the right side is a packed copy of, if it is one of a whole argument.
+  std::optional<PackedMatrix> find_matrix();
+  /// The same for what is kept: which loops a result's rows and columns are. False when they are no loops of the product, or its
+  /// blocks do not fit.
+  bool place_kept();
+  AxisBlocks blocks_of(Dim dim) const;
+  void add_kept();
+  /// Element (row, column) of the product in the block of the task, in the bf16 copy of a result's block.
+  Affine half_at(const Affine& row, const Affine& column) const;
   Index dot_index() const;
   std::map<ValueId, Index> downstream_places(const Index& dot_index);
 
@@ -103,6 +114,7 @@ class MatmulEmitter {
   const MatmulPlan& plan_;
   const MatmulLoops& loops_;
   const InPlace& in_place_;
+  const std::span<const KeptPack> kept_;
   const MatmulPart part_;
   const MatmulTiles tiles_;
 
@@ -119,6 +131,10 @@ class MatmulEmitter {
   bool lhs_along_m_ = false;  // and packed A holds the rows of a tile side by side too, which tile registers do not load
   bool rhs_along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
   bool along_k_ = false;      // and it is packed by vectors of k
+  std::optional<PackedMatrix> rhs_matrix_;
+  bool can_keep_ = false, kept_turned_ = false;  // whether columns of the product are rows of what is kept
+  std::vector<BufferId> kept_buffers_;                // by kept_
+  std::map<std::uint32_t, BufferId> halves_;          // by result
   BufferId packed_, packed_lhs_, partial_, spilled_;
   std::vector<ValueId> downstream_;  // values made of the dot by elementwise and bijective ops, in order
   std::map<std::pair<std::int64_t, std::int64_t>, BufferId> tile_buffers_;

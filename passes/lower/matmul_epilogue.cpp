@@ -80,7 +80,10 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
       const std::map<ValueId, Index> where = downstream_places(at_dot);
       for (std::size_t i = 0; i < body_.results().size(); ++i) {
         const ValueId v = body_.results()[i];
-        emitter_->store(results_[i], where.at(v), emitter_->emit(v, where.at(v)));
+        const ScalarId value = emitter_->emit(v, where.at(v));
+        emitter_->store(results_[i], where.at(v), value);
+        if (const auto half = halves_.find(static_cast<std::uint32_t>(i)); half != halves_.end())
+          b_.store(half->second, {half_at(row + Affine(r), column + Affine(c))}, as_half(b_, value, body_.type(v).dtype));
       }
       emitter_->set_hook(nullptr);
       emitter_->leave();

@@ -70,6 +70,7 @@ LoweredKernel MatmulEmitter::run_packing() {
   choose_places();
   const std::int64_t size = shared_size(left ? Dim::m : Dim::n);
   lowered_.params.push_back({Param::temp, left || !shares_lhs_ ? 0U : 1U});
+  if (!left) lowered_.packs = rhs_matrix_;
   (left ? packed_lhs_ : packed_) = kernel.add_buffer(
       {.name = "packed", .dtype = packed_dtype(), .shape = Shape{size}, .strides = {1}, .space = Space::out});
   kernel.cost = (0.2 + element_cost(body_, target_)) * static_cast<double>(size);

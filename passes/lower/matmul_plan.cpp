@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/check.h"
 #include "passes/lower/nest.h"
@@ -13,6 +14,10 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 // Rows of a tile register, and pairs of k that its instruction takes.
 constexpr std::int64_t tile_register_rows = 16, tile_register_pairs = 16;
+
+// Rows that blocks of a result with packed copies are a multiple of, and rows of a tile: few of them make such a multiple, and nearly as
+// many as the registers hold.
+constexpr std::int64_t kept_rows = 32, kept_tile_rows = 12;
 
 // The least size of equal parts of at most `most`.
 std::int64_t even_part(std::int64_t extent, std::int64_t most) { return ceil_div(extent, std::max<std::int64_t>(ceil_div(extent, most), 1)); }
@@ -102,7 +107,7 @@ bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const Matmul
          loops.inner(Dim::n) >= 8;
 }
 
-MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs) {
+MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs, bool keeps) {
   MatmulTiles t;
   t.unit = pairs ? 2 : 1;
   t.lanes = native_lanes(target) / (compute == DType::f64 ? 2 : 1);
@@ -112,9 +117,10 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   const std::int64_t registers = target.vector_registers() - 2;
   const std::int64_t most_vectors = std::max<std::int64_t>(1, ceil_div(n, t.lanes));
   std::int64_t vectors = std::min<std::int64_t>(most_vectors, m <= 4 ? 4 : 2);
-  std::int64_t rows = even_part(m, (registers - vectors) / vectors);
+  const std::int64_t most_rows_held = (registers - vectors) / vectors;
+  std::int64_t rows = keeps && m > most_rows_held && most_rows_held >= kept_tile_rows ? kept_tile_rows : even_part(m, most_rows_held);
   if (on_tiles) {  // eight registers: two of either factor, and the products of them
-    t.row_piece = even_part(m, tile_register_rows);
+    t.row_piece = keeps ? std::min(m, tile_register_rows) : even_part(m, tile_register_rows);
     rows = std::min<std::int64_t>(ceil_div(m, t.row_piece), 2) * t.row_piece;
   }
   t.rows = std::max<std::int64_t>(rows, 1);
@@ -158,7 +164,9 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   column_block = std::min<std::int64_t>(column_block, std::max<std::int64_t>(1, 512 / t.columns));
   t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, row_block), 1);
   t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, column_block), 1);
+  const std::int64_t whole_rows = keeps ? kept_rows / std::gcd(kept_rows, t.rows) : 1;
   t.row_block = std::max<std::int64_t>(ceil_div(all_rows, t.row_blocks), 1);
+  t.row_block = std::min(ceil_div(t.row_block, whole_rows) * whole_rows, std::max<std::int64_t>(all_rows, 1));
   t.column_block = std::max<std::int64_t>(ceil_div(all_columns, t.column_blocks), 1);
   t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, t.row_block), 1);
   t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, t.column_block), 1);

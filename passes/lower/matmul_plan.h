@@ -64,7 +64,8 @@ struct MatmulTiles {
   std::int64_t all_row_tiles() const { return row_tiles + (rest_rows > 0); }
   std::int64_t all_column_tiles() const { return column_tiles + (rest_columns > 0); }
 };
-MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs);
+/// `keeps`: the result's packed copies are laid out by its tasks, whose blocks then hold whole tiles of them.
+MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& target, bool pairs, bool keeps);
 /// Are products of bf16 formed pair by pair? Where there is an instruction for it, and enough of either side to pay for
 /// packing both.
 bool multiplies_pairs(const Function& body, const MatmulPlan& plan, const MatmulLoops& loops, const Target& target);

@@ -11,6 +11,7 @@
 #include "ir/builder.h"
 #include "passes/lower/fusion_check.h"
 #include "passes/lower/lower.h"
+#include "passes/lower/packs.h"
 #include "passes/lower/work.h"
 
 namespace burin::passes {
@@ -20,8 +21,8 @@ using namespace ir;
 
 class ProgramBuilder {
  public:
-  ProgramBuilder(const Function& f, const Target& target, const std::vector<bool>& donated)
-      : f_(f), target_(target), places_(f.num_values()), donated_(donated) {}
+  ProgramBuilder(const Function& f, const Target& target, const std::vector<bool>& donated, bool keep_packed)
+      : f_(f), target_(target), places_(f.num_values()), donated_(donated), packs_(keep_packed) {}
 
   Program run() {
     donated_.resize(f_.args().size(), false);
@@ -35,12 +36,14 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < f_.results().size(); ++i)
       program_.plan.push_back({name_of(f_.results()[i]), program_.outputs[i], {Storage::output, i, 0}, 0, 0});
     place_results();
+    find_casts();
     find_order();
     find_last_reads();
     OpVisit visit{&f_, OpId{}};
     const CrashContext context(&describe_visit, &visit);
     for (OpId op : order_) add_op(visit.op = op);
     copy_remaining_results();
+    packs_.spare_casts(program_);
     return std::move(program_);
   }
 
@@ -63,9 +66,21 @@ class ProgramBuilder {
     }
   }
 
-  // By argument: calls f(argument, op) for each op that reads it, barriers seen through.
+  // Values that are an argument in bf16: read by a product, they are the argument's packed copy.
+  void find_casts() {
+    casts_.resize(f_.num_values(), false);
+    if (!packs_.wanted()) return;
+    f_.for_each_op([&](OpId op) {
+      if (f_.kind(op) != Op::fusion || f_.num_results(op) != 1 || f_.operands(op).size() != 1 || !f_.is_arg(f_.operand(op, 0))) return;
+      const Function& body = *f_.attrs<Op::fusion>(op).body;
+      casts_[f_.result(op).index] = body.num_ops() == 1 && body.kind(OpId{0u}) == Op::convert &&
+                                    body.type(body.args()[0]).dtype == DType::f32 && body.type(body.results()[0]).dtype == DType::bf16;
+    });
+  }
+
+  // By argument: calls f(argument, op) for each op that reads it, barriers seen through; and what casts make of it.
   template <class F>
-  void for_each_read_of_arguments(F&& read) const {
+  void for_each_read_of_arguments(F&& read, bool through_casts = false) const {
     std::vector<std::int64_t> arg_of(f_.num_values(), -1);
     for (std::size_t i = 0; i < f_.args().size(); ++i) arg_of[f_.args()[i].index] = static_cast<std::int64_t>(i);
     f_.for_each_op([&](OpId op) {
@@ -74,6 +89,7 @@ class ProgramBuilder {
         if (arg < 0) continue;
         read(static_cast<std::size_t>(arg), op);
         if (f_.kind(op) == Op::optimization_barrier) arg_of[f_.result(op, k).index] = arg;
+        if (through_casts && f_.num_results(op) == 1 && casts_[f_.result(op).index]) arg_of[f_.result(op).index] = arg;
       }
     });
     for (ValueId result : f_.results())
@@ -87,7 +103,7 @@ class ProgramBuilder {
       for (ValueId operand : f_.operands(op)) read[operand.index] = true;
     });
     std::vector<OpId> last(f_.args().size());
-    for_each_read_of_arguments([&](std::size_t arg, OpId op) { last[arg] = op; });
+    for_each_read_of_arguments([&](std::size_t arg, OpId op) { last[arg] = op; }, packs_.wanted());
     std::vector<std::vector<OpId>> behind(f_.num_ops());
     std::vector<bool> moved(f_.num_ops(), false);
     for_each_read_of_arguments([&](std::size_t arg, OpId op) {
@@ -118,21 +134,25 @@ class ProgramBuilder {
 
   // The last position at which each argument is read; ~0 when a result is the argument itself.
   void find_last_reads() {
-    last_read_.assign(f_.args().size(), 0);
-    for_each_read_of_arguments([&](std::size_t arg, OpId op) {
-      last_read_[arg] = std::max(last_read_[arg], op.valid() ? position_[op.index] : ~0u);
-    });
+    const auto find = [&](bool through_casts) {
+      std::vector<std::uint32_t> last(f_.args().size(), 0);
+      for_each_read_of_arguments(
+          [&](std::size_t arg, OpId op) { last[arg] = std::max(last[arg], op.valid() ? position_[op.index] : ~0u); }, through_casts);
+      return last;
+    };
+    last_read_ = find(false);
+    last_packed_read_ = find(true);
   }
 
   // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does
   // not read it or reads each element before it writes it. One that the result is made of comes first: its bytes are in
-  // the cache.
+  // the cache; of those, one whose packed copies can be kept.
   std::int32_t find_donor(OpId op, std::string_view kind, const Function& body, std::size_t r) {
     const Type& type = f_.type(f_.result(op, r));
     const std::uint32_t now = position_[op.index];
-    for (const bool reads : {true, false})
+    for (const auto& [reads, packed] : {std::pair(true, true), std::pair(true, false), std::pair(false, false)})
       for (std::size_t i = 0; i < donated_.size(); ++i) {
-        if (!donated_[i] || !(f_.type(f_.args()[i]) == type) || last_read_[i] > now) continue;
+        if (!donated_[i] || (packed && !(packs_.wanted() && packs_.packs(static_cast<std::uint32_t>(i)))) || !(f_.type(f_.args()[i]) == type) || last_read_[i] > now) continue;
         const auto operands = f_.operands(op);
         std::vector<std::size_t> uses;
         for (std::size_t k = 0; k < operands.size(); ++k)
@@ -197,7 +217,17 @@ class ProgramBuilder {
         if (places_[f_.operand(op, k).index] == BufferRef{Storage::input, static_cast<std::uint32_t>(donor), 0})
           in_place[r] = static_cast<std::int32_t>(k);
     }
-    lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_, in_place);
+    std::vector<lower::KeptPack> kept;
+    std::vector<std::uint32_t> kept_numbers;
+    for (std::uint32_t r = 0; r < f_.num_results(op) && packs_.wanted(); ++r) {
+      const BufferRef& place = places_[f_.result(op, r).index];
+      if (place.storage != Storage::output || program_.aliases[place.index] < 0) continue;
+      const auto donor = static_cast<std::uint32_t>(program_.aliases[place.index]);
+      if (last_packed_read_[donor] <= position_[op.index]) packs_.add_copies(donor, r, kept);
+    }
+    lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_, in_place, kept);
+    if (lowering.keeps)
+      for (const lower::KeptPack& k : kept) kept_numbers.push_back(packs_.keep(program_, places_[f_.result(op, k.result).index].index, k.matrix));
     for (std::size_t r = 0; r < f_.num_results(op); ++r) {
       const ValueId v = f_.result(op, r);
       if (places_[v.index].storage != Storage::output) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
@@ -219,6 +249,9 @@ class ProgramBuilder {
           case lower::Param::temp:
             step.args.push_back(temps[param.index]);
             break;
+          case lower::Param::kept:
+            step.args.push_back({Storage::kept, kept_numbers[param.index], 0});
+            break;
         }
       step.label = with_place(lowered.kernel.name, where);
       lowered.kernel.cost = std::ceil(lowered.kernel.cost);  // an estimate: digits after the point only disturb the reader
@@ -229,8 +262,22 @@ class ProgramBuilder {
           if (param.kind == lower::Param::temp) work.bytes += lowering.temps[param.index].bytes();
       lowered.kernel.flops = work.flops;
       lowered.kernel.bytes = work.bytes;
+      if (lowered.packs) note_packing(f_.operand(op, lowered.params[0].index), *lowered.packs, temps[lowered.params[1].index]);
       add_step(std::move(step), std::move(lowered.kernel));
     }
+    packs_.end_fusion(static_cast<std::uint32_t>(program_.steps.size()));
+    if (f_.num_results(op) == 1 && casts_[f_.result(op).index])
+      packs_.add_cast(f_.result(op), places_[f_.operand(op, 0).index].index, static_cast<std::uint32_t>(program_.steps.size() - 1));
+  }
+
+  // Before the step is added.
+  void note_packing(ValueId packed, const lower::PackedMatrix& matrix, const BufferRef& copy) {
+    const BufferRef& place = places_[packed.index];
+    const auto step = static_cast<std::uint32_t>(program_.steps.size());
+    if (place.storage == Storage::input && place.offset == 0)
+      packs_.add(place.index, matrix, step, copy);
+    else if (casts_[packed.index] && place.storage == Storage::arena)
+      packs_.add_of_cast(packed, matrix, step, copy);
   }
 
   void add_step(Step step, Kernel kernel) {
@@ -273,6 +320,9 @@ class ProgramBuilder {
   std::vector<OpId> order_;               // of the steps
   std::vector<std::uint32_t> position_;   // in order_, by op
   std::vector<std::uint32_t> last_read_;  // by argument
+  std::vector<std::uint32_t> last_packed_read_;  // the same, what casts make of it included
+  std::vector<bool> casts_;                      // by value
+  lower::Packs packs_;
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
 #if BURIN_ASSERTS
@@ -296,10 +346,10 @@ void check_sizes(const Function& f) {
 
 }  // namespace
 
-Program lower_program(const Function& fused, const Target& target, const std::vector<bool>& donated) {
+Program lower_program(const Function& fused, const Target& target, const std::vector<bool>& donated, bool keep_packed) {
   check_sizes(fused);
   lower::check_fusions(fused);
-  return ProgramBuilder(fused, target, donated).run();
+  return ProgramBuilder(fused, target, donated, keep_packed).run();
 }
 
 void schedule(Program& program) {
@@ -340,9 +390,10 @@ void plan_memory(Program& program) {
     bool used = false;
   };
   std::vector<Life> lives(program.plan.size());
-  std::vector<std::int64_t> row_of_output(program.outputs.size(), -1), row_of_donor(program.inputs.size(), -1);
+  std::vector<std::int64_t> row_of_output(program.outputs.size(), -1), row_of_donor(program.inputs.size(), -1), row_of_kept(program.kept.size(), -1);
   for (std::uint32_t v = 0; v < program.plan.size(); ++v) {
     const BufferRef& place = program.plan[v].place;
+    if (place.storage == Storage::kept) row_of_kept[place.index] = v;
     if (place.storage != Storage::output) continue;
     row_of_output[place.index] = v;
     if (program.aliases[place.index] >= 0) row_of_donor[static_cast<std::size_t>(program.aliases[place.index])] = v;
@@ -351,6 +402,7 @@ void plan_memory(Program& program) {
     switch (ref.storage) {
       case Storage::arena: return ref.index;
       case Storage::output: return row_of_output[ref.index];
+      case Storage::kept: return row_of_kept[ref.index];
       case Storage::input: return writes(buffer) ? row_of_donor[ref.index] : -1;
       case Storage::constant: break;
     }

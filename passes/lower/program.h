@@ -13,7 +13,9 @@ namespace burin::passes {
 
 /// Lowers each fusion; equal kernels are kept once. The plan holds a row for each output, then one for each value of the arena,
 /// which is BufferRef{arena, its row in plan, 0} until plan_memory. `donated`: by argument; an output may take over the memory of such an argument.
-ir::Program lower_program(const ir::Function& fused, const ir::Target& target, const std::vector<bool>& donated);
+/// `keep_packed`: where it takes over one that is packed for products, and its kernel can, that lays out the packed copies of the output, which
+/// become kept values.
+ir::Program lower_program(const ir::Function& fused, const ir::Target& target, const std::vector<bool>& donated, bool keep_packed = false);
 /// Steps that do not read one another's results share a phase. Before memory is planned: values that share bytes rest on the phases.
 void schedule(ir::Program& program);
 /// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
@@ -21,7 +23,7 @@ void plan_memory(ir::Program& program);
 /// What a value takes of the arena.
 std::int64_t planned_bytes(const ir::Type& type);
 
-/// What a call holds beside its arguments and what its threads need: the arena, and results that take over no argument.
+/// What a call holds beside its arguments and what its threads need: the arena, kept values, and results that take over no argument.
 std::int64_t held_bytes(const ir::Program& program);
 /// Fusions run again where their results are read late, so that these need not wait in memory, until held_bytes are at most
 /// `budget`, or as near as it gets. First those that free most bytes for their work. A copy runs the

@@ -196,10 +196,11 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   return done;
 }
 
-Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place) {
-  if (kind == "loop") return lower_loop(body, target, in_place);
+Lowering lower_fusion(std::string_view kind, const Function& body, const Target& target, const InPlace& in_place,
+                      std::span<const KeptPack> kept) {
+  if (kind == "loop") return lower_loop(body, target, in_place, kept);
   if (kind == "rows") return lower_rows(body, target, in_place);
-  if (kind == "matmul") return lower_matmul(body, target, in_place);
+  if (kind == "matmul") return lower_matmul(body, target, in_place, kept);
   if (kind == "attention") return lower_attention(body, target);
   BURIN_CHECK(kind == "scatter", "unknown kind of fusion " + std::string(kind));
   return lower_scatter(body, target, in_place);

@@ -53,6 +53,8 @@ Program program_of(const std::string& line) {
       program.transforms.push_back(word);
     else if (word == "donated")
       program.donated = true;
+    else if (word == "kept")
+      program.kept = true;
     else if (word == "rounded")
       program.excess_precision = false;
     else if (word == "unfused")
@@ -93,6 +95,7 @@ passes::Options Program::options(const Function& f) const {
   if (!fused) options.disabled = {"fuse"};
   if (donated) options.donated.assign(f.args().size(), true);
   options.memory_budget = memory_budget;
+  options.keep_packed = kept;
   options.verify = false;  // other tests do; a table sees each difference anyway
   return options;
 }

@@ -18,7 +18,7 @@ struct Program {
   std::vector<std::string> transforms;  // gradient, tangent, batch, in this order of application
   std::vector<ir::Target> targets;
   std::int64_t memory_budget = -1;
-  bool donated = false, excess_precision = true, fused = true;
+  bool donated = false, kept = false, excess_precision = true, fused = true;
 
   bool is_kernel() const { return path.ends_with(".kernel"); }
   std::string text() const;
