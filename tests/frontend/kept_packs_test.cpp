@@ -14,6 +14,7 @@
 #include <burin/optim.h>
 
 #include "ir/target.h"
+#include "tests/support/counting.h"
 #include "tests/frontend/expect.h"
 #include "tests/support/machine.h"
 
@@ -121,6 +122,49 @@ TEST_F(KeptPacks, AreMadeOnceAndSeenInTheMemoryForecast) {
     EXPECT_EQ(count(tight.text(), "\n  keep"), 0u);
     EXPECT_LT(tight.peak_bytes(), with.peak_bytes());
   }
+}
+
+TEST_F(KeptPacks, OfAdamW) {
+  const auto build = [](bool keep) {
+    setenv("BURIN_KEEP_PACKED", keep ? "1" : "0", 1);
+    return jit(
+        [](Net p, AdamState<Net> state, Tensor x) {
+          const Net grads = optim::clip_by_global_norm(grad(loss)(p, x), 0.5);
+          return optim::adamw(p, grads, state, 0.01);
+        },
+        {.donate = {0, 1}});
+  };
+  std::vector<std::vector<float>> found;
+  for (const bool keep : {true, false}) {
+    auto f = build(keep);
+    Net p = draw(1);
+    AdamState<Net> state = optim::adam_state(p);
+    EXPECT_EQ(count(f.lower(p, state, batch(0)).compile().text(), "\n  keep"), keep ? 5u : 0u);
+    for (int i = 0; i < 4; ++i) std::tie(p, state) = f(p, state, batch(i));
+    found.push_back(numbers(p));
+  }
+  EXPECT_TRUE(found[0] == found[1]);
+}
+
+TEST_F(KeptPacks, TakeTheMemoryThatIsForecastAndNoneLater) {
+  Net p = draw(1);
+  const std::vector<Tensor> batches = {batch(0), batch(1), batch(2)};
+  Step f = step(true);
+  const std::int64_t forecast = f.lower(p, batches[0]).compile().peak_bytes();
+  (void)f(copied(p), batches[0]);
+  static test::CountingAllocator& memory = *new test::CountingAllocator;  // what is kept is released after the test
+  Tensor l;
+  f.lower(p, batches[0]).compile();
+  std::tie(p, l) = f(p, batches[0]);
+  EXPECT_LE(memory.peak, forecast);
+  const std::int64_t held = memory.held;
+  EXPECT_GE(held, (3 * 256 * 256 + 2 * 256 * 320) * 2);
+  for (int i = 1; i < 3; ++i) std::tie(p, l) = f(p, batches[static_cast<std::size_t>(i)]);
+  EXPECT_LE(memory.held, held);
+  EXPECT_LE(memory.peak, forecast);
+  p = {};
+  EXPECT_LT(memory.held, held - (3 * 256 * 256 + 2 * 256 * 320) * 2 + 1);
+  runtime::set_allocator({});
 }
 
 TEST_F(KeptPacks, TheTraceOfTheThirdStepShowsNoPackingOfWeights) {
