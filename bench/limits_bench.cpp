@@ -41,9 +41,13 @@ void softmax_in_one_pass(benchmark::State& state) {
 void sum_over_axis_0(benchmark::State& state) {
   share_of_copies(state, [](Tensor x) { return x.sum(0); }, 1);
 }
+void sum_of_everything(benchmark::State& state) {
+  share_of_copies(state, [](Tensor x) { return x.sum(); }, 1);
+}
 BENCHMARK(rms_norm_in_one_pass)->Unit(benchmark::kMillisecond);
 BENCHMARK(softmax_in_one_pass)->Unit(benchmark::kMillisecond);
 BENCHMARK(sum_over_axis_0)->Unit(benchmark::kMillisecond);
+BENCHMARK(sum_of_everything)->Unit(benchmark::kMillisecond);
 
 // Memory grows with the length, time with its square: both over those of half the length.
 void attention_over_half_the_length(benchmark::State& state) {
