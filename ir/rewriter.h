@@ -6,6 +6,14 @@
 
 namespace burin::ir {
 
+/// Whether `holds` of some op: a pass that finds nothing to do need not build its function anew.
+template <class Holds>
+bool any_op(const Function& f, const Holds& holds) {
+  for (std::size_t i = 0; i < f.num_ops(); ++i)
+    if (holds(OpId{i})) return true;
+  return false;
+}
+
 class Rewriter {
  public:
   /// Starts with the arguments of `source`, under their names.

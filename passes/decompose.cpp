@@ -24,12 +24,14 @@ ValueId first_extreme_index(Builder& b, ValueId x, std::int64_t axis, DType dtyp
 }  // namespace
 
 Function decompose(const Function& f) {
+  const auto is_empty = [&](OpId op) { return f.num_results(op) == 1 && f.type(f.result(op)).size() == 0; };
+  if (!any_op(f, [&](OpId op) { return is_empty(op) || f.kind(op) == Op::argmax || f.kind(op) == Op::argmin; })) return f;
   Rewriter rewriter(f);
   Builder& b = rewriter.b;
   f.for_each_op([&](OpId op) {
     b.set_location(f.location(op));
     // A value without elements needs no computing: no kernel has to find its way through extents of 0.
-    if (f.num_results(op) == 1 && f.type(f.result(op)).size() == 0) {
+    if (is_empty(op)) {
       const Type& type = f.type(f.result(op));
       rewriter.replace(f.result(op), b.constant(Literal::splat(type.shape, Literal(Type{type.dtype, {}}))));
       return;

@@ -18,6 +18,12 @@ struct Origin {
   Hash128 elements;  // equal also when the same elements stand in another order or more than once
 };
 
+bool is_checked(Op op) { return op == Op::gather || op == Op::scatter; }
+
+bool has_checks(const Function& body) {
+  return any_op(body, [&](OpId op) { return is_checked(body.kind(op)); });
+}
+
 bool keeps_all_elements(Op op, const Type& result) {
   return op == Op::reshape || op == Op::transpose || op == Op::reverse || (op == Op::broadcast && result.size() > 0);
 }
@@ -116,7 +122,7 @@ class Checks {
       rewriter.b.set_location(f.location(op));
       const Op kind = f.kind(op);
       if (kind == Op::fusion && fusions) return rewrite_fusion(f, op, from, rewriter);
-      if (kind != Op::gather && kind != Op::scatter) {
+      if (!is_checked(kind)) {
         rewriter.copy(op);
         return;
       }
@@ -142,12 +148,7 @@ class Checks {
 
   void rewrite_fusion(const Function& f, OpId op, const std::vector<Origin>& from, Rewriter& rewriter) {
     const auto a = f.attrs<Op::fusion>(op);
-    const bool checks = [&] {
-      bool found = false;
-      a.body->for_each_op([&](OpId inner) { found = found || a.body->kind(inner) == Op::gather || a.body->kind(inner) == Op::scatter; });
-      return found;
-    }();
-    if (!checks) {
+    if (!has_checks(*a.body)) {
       rewriter.copy(op);
       return;
     }
@@ -163,6 +164,9 @@ class Checks {
 
 }  // namespace
 
-Function drop_repeated_checks(const Function& f) { return Checks(f).run(f); }
+Function drop_repeated_checks(const Function& f) {
+  const auto checks = [&](OpId op) { return is_checked(f.kind(op)) || (f.kind(op) == Op::fusion && has_checks(*f.attrs<Op::fusion>(op).body)); };
+  return any_op(f, checks) ? Checks(f).run(f) : f;
+}
 
 }  // namespace burin::passes

@@ -8,26 +8,33 @@ namespace burin::passes {
 using namespace ir;
 
 Function eliminate_common(const Function& f) {
-  Rewriter rewriter(f);
-  std::unordered_map<Hash128, OpId> seen;  // in the function being built
+  std::unordered_map<Hash128, OpId> seen(f.num_ops());
+  std::vector<ValueId> same(f.num_values());  // the first value equal to each
+  for (std::size_t v = 0; v < same.size(); ++v) same[v] = ValueId{v};
+  std::vector<OpId> first(f.num_ops());
+  bool any = false;
   f.for_each_op([&](OpId op) {
+    first[op.index] = op;
     // A barrier stands for a moment: two of them are two moments.
-    const bool mergeable = info(f.kind(op)).effect == Effect::none && f.kind(op) != Op::optimization_barrier;
-    Hash128 key;
-    if (mergeable) {
-      Hasher hasher;
-      hasher.add(f.kind(op));
-      hasher.add(f.operands(op).size());
-      for (ValueId operand : rewriter.operands(op)) hasher.add(operand.index);
-      for (const AttrValue& value : f.attributes(op)) hash_attribute(hasher, value);
-      key = hasher.finish();
-      if (const auto found = seen.find(key); found != seen.end()) {
-        rewriter.replace_results(op, rewriter.b.function().result(found->second));
-        return;
-      }
-    }
-    const ValueId first = rewriter.copy(op);
-    if (mergeable) seen.emplace(key, rewriter.b.function().def(first));
+    if (info(f.kind(op)).effect != Effect::none || f.kind(op) == Op::optimization_barrier || f.num_results(op) == 0) return;
+    Hasher hasher;
+    hasher.add(f.kind(op));
+    hasher.add(f.operands(op).size());
+    for (ValueId operand : f.operands(op)) hasher.add(same[operand.index].index);
+    for (const AttrValue& value : f.attributes(op)) hash_attribute(hasher, value);
+    const auto [found, added] = seen.try_emplace(hasher.finish(), op);
+    if (added) return;
+    any = true;
+    first[op.index] = found->second;
+    for (std::size_t r = 0; r < f.num_results(op); ++r) same[f.result(op, r).index] = f.result(found->second, r);
+  });
+  if (!any) return f;
+  Rewriter rewriter(f);
+  f.for_each_op([&](OpId op) {
+    if (first[op.index] == op)
+      rewriter.copy(op);
+    else
+      rewriter.replace_results(op, rewriter[f.result(first[op.index])]);
   });
   return rewriter.finish();
 }

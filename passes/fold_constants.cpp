@@ -1,6 +1,7 @@
+#include <algorithm>
 #include <optional>
 
-#include "ir/builder.h"
+#include "ir/rewriter.h"
 #include "ir/eval/eval.h"
 #include "passes/passes.h"
 
@@ -140,6 +141,15 @@ class Folder {
 
 }  // namespace
 
-Function fold_constants(const Function& f) { return Folder(f).run(); }
+Function fold_constants(const Function& f) {
+  // What is folded first has constants alone for operands.
+  const auto may_fold = [&](OpId op) {
+    const auto operands = f.operands(op);
+    return !operands.empty() && f.num_results(op) == 1 && is_exact(f, op) && std::all_of(operands.begin(), operands.end(), [&](ValueId v) {
+      return !f.is_arg(v) && f.kind(f.def(v)) == Op::constant;
+    });
+  };
+  return any_op(f, may_fold) ? Folder(f).run() : f;
+}
 
 }  // namespace burin::passes

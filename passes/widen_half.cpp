@@ -2,7 +2,7 @@
 // user wrote, a comparison, a result. Chains in between stay in f32; the converts stand in the text.
 #include <optional>
 
-#include "ir/builder.h"
+#include "ir/rewriter.h"
 #include "passes/passes.h"
 
 namespace burin::passes {
@@ -81,6 +81,9 @@ class Widener {
 
 }  // namespace
 
-ir::Function widen_half(const ir::Function& f) { return Widener(f).run(); }
+ir::Function widen_half(const ir::Function& f) {
+  const auto gives_half = [&](OpId op) { return f.num_results(op) == 1 && is_half(f.type(f.result(op)).dtype); };
+  return any_op(f, gives_half) ? Widener(f).run() : f;
+}
 
 }  // namespace burin::passes

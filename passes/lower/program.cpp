@@ -383,6 +383,37 @@ void schedule(Program& program) {
 
 std::int64_t planned_bytes(const Type& type) { return (type.bytes() + 63) / 64 * 64; }
 
+namespace {
+
+// Which of the values that have a place live in some of the phases asked for: those that live in the first one, which the nodes of a
+// binary tree over the phases hold, and those that begin after it.
+class PlacedLives {
+ public:
+  explicit PlacedLives(std::uint32_t phases) : phases_(phases), nodes_(2 * static_cast<std::size_t>(phases)) {}
+
+  void add(std::uint32_t value, std::uint32_t first, std::uint32_t last) {
+    begins_.emplace(first, value);
+    for (std::size_t low = first + phases_, high = last + phases_ + 1; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1) nodes_[low++].push_back(value);
+      if (high % 2 == 1) nodes_[--high].push_back(value);
+    }
+  }
+
+  std::vector<std::uint32_t> during(std::uint32_t first, std::uint32_t last) const {
+    std::vector<std::uint32_t> values;
+    for (std::size_t node = first + phases_; node > 0; node /= 2) values.insert(values.end(), nodes_[node].begin(), nodes_[node].end());
+    for (auto at = begins_.upper_bound({first, UINT32_MAX}); at != begins_.end() && at->first <= last; ++at) values.push_back(at->second);
+    return values;
+  }
+
+ private:
+  std::size_t phases_;
+  std::vector<std::vector<std::uint32_t>> nodes_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> begins_;  // phase and value
+};
+
+}  // namespace
+
 void plan_memory(Program& program) {
   BURIN_CHECK(!program.planned, "memory is planned twice");
   struct Life {
@@ -429,20 +460,19 @@ void plan_memory(Program& program) {
   for (std::uint32_t v = 0; v < by_size.size(); ++v) by_size[v] = v;
   std::ranges::sort(by_size, {}, [&](std::uint32_t v) { return std::pair(-size[v], v); });
   std::vector<std::int64_t> offset(program.plan.size(), 0);
-  std::vector<std::uint32_t> placed;  // by offset
+  PlacedLives placed(program.steps.empty() ? 1 : program.steps.back().phase + 1);
   for (std::uint32_t v : by_size) {
     if (program.plan[v].place.storage != Storage::arena || !lives[v].used || size[v] == 0) continue;
+    std::vector<std::uint32_t> others = placed.during(lives[v].first, lives[v].last);
+    std::ranges::sort(others, {}, [&](std::uint32_t other) { return offset[other]; });
     std::int64_t at = 0;
-    for (std::uint32_t other : placed) {
-      if (lives[other].first > lives[v].last || lives[v].first > lives[other].last) continue;
+    for (std::uint32_t other : others) {
       if (at + size[v] <= offset[other]) break;
       at = std::max(at, offset[other] + size[other]);
     }
     if (size[v] > Program::max_arena_bytes - at) fail(Msg::arena_too_large);
     offset[v] = at;
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), at,
-                                   [&](std::int64_t value, std::uint32_t other) { return value < offset[other]; }),
-                  v);
+    placed.add(v, lives[v].first, lives[v].last);
     program.arena_bytes = std::max(program.arena_bytes, at + size[v]);
   }
   for (std::uint32_t v = 0; v < program.plan.size(); ++v)
