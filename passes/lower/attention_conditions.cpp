@@ -15,18 +15,31 @@ void add_to(std::vector<Affine>& list, const std::vector<Affine>& more) {
     if (!contains(list, a)) list.push_back(a);
 }
 
+void add_to(std::vector<FiniteFloor>& list, const std::vector<FiniteFloor>& more) {
+  for (const FiniteFloor& floor : more) {
+    const auto same = std::ranges::find_if(
+        list, [&](const FiniteFloor& known) { return known.shift == floor.shift && known.at.flat == floor.at.flat; });
+    if (same == list.end())
+      list.push_back(floor);
+    else
+      same->value = std::max(same->value, floor.value);
+  }
+}
+
 }  // namespace
 
 void TileConditions::add(const TileConditions& more) {
   add_to(needed, more.needed);
   add_to(provided, more.provided);
+  add_to(floors, more.floors);
 }
 
 TileConditions TileConditions::common(const TileConditions& a, const TileConditions& b) {
-  TileConditions both{{}, a.provided};
+  TileConditions both{{}, a.provided, a.floors};
   for (const Affine& c : a.needed)
     if (contains(b.needed, c)) both.needed.push_back(c);
   add_to(both.provided, b.provided);
+  add_to(both.floors, b.floors);
   return both;
 }
 
@@ -174,11 +187,11 @@ TileConditions PositionReader::conditions(ValueId v, const Index& at, bool wante
       const auto difference = sum_of(*a, *b * -1, false);
       if (!difference || (kind == Op::eq && !wanted)) return {};
       const Affine up = *difference, down = up * -1;
-      if (kind == Op::eq) return {{up, down}, {}};
+      if (kind == Op::eq) return {{up, down}, {}, {}};
       // a >= b, a > b, or their opposites b > a, b >= a.
       const bool above = (kind == Op::ge || kind == Op::gt) == wanted,
                  strict = (kind == Op::gt || kind == Op::lt) == wanted;
-      return {{(above ? up : down) - Affine(strict ? 1 : 0)}, {}};
+      return {{(above ? up : down) - Affine(strict ? 1 : 0)}, {}, {}};
     }
     case Op::bit_not:
       return conditions(operand(0), at, !wanted);

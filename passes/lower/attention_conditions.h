@@ -7,10 +7,20 @@
 
 namespace burin::passes::lower {
 
+/// What hides positions is not always -inf: below a shift that is high enough the exponential of a finite number is 0
+/// as well, and then only.
+struct FiniteFloor {
+  double value = 0;       // what is hidden is this at most
+  ValueId shift;          // subtracted before the exponential; invalid: the maximum so far
+  Index at;               // of the shift, in the plan's variables
+  bool per_fixed = true;  // the shift differs along the fixed axis, else along the moving one
+};
+
 /// Expressions of the plan's variables and of those of run-time numbers, of which each has one at most, once.
 struct TileConditions {
   std::vector<Affine> needed;    // each must be >= 0 somewhere in a tile if the tile shall add anything
   std::vector<Affine> provided;  // of a number alone; where one is negative every tile counts, whatever is needed
+  std::vector<FiniteFloor> floors = {};  // a tile counts as long as one of its rows has no shift far above
 
   void add(const TileConditions& more);
   /// What either asks for.

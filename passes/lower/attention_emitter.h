@@ -102,6 +102,9 @@ class AttentionEmitter {
   void emit_tile(const Affine& tile);
   void bind_numbers(const TileNeeds& needs);
   ScalarId is_below_zero(const Affine& a);
+  VarId bind_flag(ScalarId flag);
+  /// 1: some row's shift is not far above a finite floor, so that what is hidden counts.
+  VarId bind_floors(const TileNeeds& needs, const Affine& tile);
   std::vector<Affine> conditions_of(const TileNeeds& needs, const Affine& tile);
 
   // attention_sweep.cpp

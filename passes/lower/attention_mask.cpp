@@ -12,6 +12,9 @@ namespace {
 
 using Conditions = TileConditions;
 
+constexpr double lowest = -std::numeric_limits<double>::infinity();
+constexpr double highest_floor = -1000;  // a number above is no mask's
+
 class MaskReader {
  public:
   MaskReader(const Function& body, const AttentionPlan& plan) : body_(body), plan_(plan), positions_(body, plan) {}
@@ -68,15 +71,24 @@ class MaskReader {
         return {};
       case Op::exp: {
         if (body_.is_arg(at(0)) || body_.kind(body_.def(at(0))) != Op::sub) return {};
-        const ValueId logits = body_.operand(body_.def(at(0)), 0), shift = body_.operand(body_.def(at(0)), 1);
+        const ValueId logits = body_.operand(body_.def(at(0)), 0);
+        ValueId shift = body_.operand(body_.def(at(0)), 1);
         if (!in_domain(logits)) return {};
-        Conditions all = above_lowest(logits);
+        double highest = lowest;
+        Conditions all = above_lowest(logits, &highest);
+        if (highest > lowest) {
+          auto floor = floor_below(shift, place(v), highest);
+          if (all.needed.empty() || !floor) return {};
+          all.floors.push_back(*std::move(floor));
+          return all;
+        }
         // Below a shift of -inf the exponential of -inf is NaN, not zero; the sum of a softmax made here sees to that
         // itself.
         if (plan_.maximum.valid() || (is_guarded(shift) && rows_are_guarded_)) return all;
-        const auto every_row = every_row_has_one(all, same_along(shift, place(v)));
+        Index at = place(v);
+        const auto every_row = every_row_has_one(all, same_along(&shift, &at));
         if (!every_row) return {};
-        all.add({{}, *every_row});
+        all.add({{}, *every_row, {}});
         return all;
       }
       default:
@@ -84,24 +96,37 @@ class MaskReader {
     }
   }
 
+  // What must hold somewhere in a tile so that the maximum grows.
+  Conditions for_maximum(ValueId logits) {
+    double highest = lowest;
+    Conditions all = above_lowest(logits, &highest);
+    if (highest > lowest) all.floors.push_back({highest, {}, {}, true});
+    return all;
+  }
+
   const std::vector<RunTimeNumber>& numbers() const { return positions_.numbers(); }
 
-  // What must hold somewhere in a tile so that v is not -inf all over it.
-  Conditions above_lowest(ValueId v) {
+  // What must hold somewhere in a tile so that v is above `highest` somewhere, which grows to what hides it.
+  Conditions above_lowest(ValueId v, double* highest) {
     if (body_.is_arg(v)) return {};
     const OpId op = body_.def(v);
     const auto at = [&](std::size_t i) { return body_.operand(op, i); };
-    const double lowest = -std::numeric_limits<double>::infinity();
     switch (body_.kind(op)) {
-      case Op::convert:
+      case Op::convert: {
+        double before = lowest;
+        const Conditions all = in_domain(at(0)) ? above_lowest(at(0), &before) : Conditions{};
+        return before > lowest ? Conditions{} : all;  // which rounds what is finite
+      }
       case Op::reshape:
       case Op::transpose:
       case Op::stop_gradient:
-        return in_domain(at(0)) ? above_lowest(at(0)) : Conditions{};
+        return in_domain(at(0)) ? above_lowest(at(0), highest) : Conditions{};
       case Op::select:
         for (std::size_t i : {1, 2}) {
-          if (!is_spread_constant(body_, at(3 - i), lowest)) continue;
-          Conditions all = in_domain(at(i)) ? above_lowest(at(i)) : Conditions{};
+          const auto hidden = spread_constant(body_, at(3 - i));
+          if (!hidden || !(*hidden <= highest_floor)) continue;
+          *highest = std::max(*highest, *hidden);
+          Conditions all = in_domain(at(i)) ? above_lowest(at(i), highest) : Conditions{};
           if (plan_.level[at(0).index] == AttentionLevel::free) all.add(positions_.conditions(at(0), place(v), i == 1));
           return all;
         }
@@ -109,6 +134,14 @@ class MaskReader {
       default:
         return {};
     }
+  }
+
+  // Below the maximum so far where that is made here.
+  std::optional<FiniteFloor> floor_below(ValueId shift, Index at, double highest) {
+    if (plan_.maximum.valid()) return FiniteFloor{highest, {}, {}, true};
+    const auto along = same_along(&shift, &at);
+    if (!along || body_.type(shift).dtype != DType::f32) return std::nullopt;
+    return FiniteFloor{highest, shift, Index::of_flat(at.shape, positions_.emitter().flat(at)), *along == plan_.moving};
   }
 
  private:
@@ -163,15 +196,16 @@ class MaskReader {
            is_nonzero(given);
   }
 
-  // The axis of a tile along which the shift, spread to where v lies, stays the same.
-  std::optional<std::size_t> same_along(ValueId shift, Index at) {
-    while (!body_.is_arg(shift)) {
-      const OpId op = body_.def(shift);
+  // The axis of a tile along which the shift, spread to where it is subtracted, stays the same; shift and place become
+  // those of the value that is spread.
+  std::optional<std::size_t> same_along(ValueId* shift, Index* at) {
+    while (!body_.is_arg(*shift)) {
+      const OpId op = body_.def(*shift);
       if (const Op kind = body_.kind(op); kind != Op::broadcast && kind != Op::reshape && kind != Op::transpose) break;
-      at = positions_.emitter().move_index(op, at);
-      shift = body_.operand(op, 0);
+      *at = positions_.emitter().move_index(op, *at);
+      *shift = body_.operand(op, 0);
     }
-    const Affine flat = positions_.emitter().flat(at);
+    const Affine flat = positions_.emitter().flat(*at);
     const bool fixed = flat.coefficient(VarId{plan_.fixed}) != 0, moving = flat.coefficient(VarId{plan_.moving}) != 0;
     if (fixed == moving) return std::nullopt;
     return fixed ? plan_.moving : plan_.fixed;
@@ -226,7 +260,7 @@ TileNeeds needed_in_tile(const Function& body, const AttentionPlan& plan) {
   for (OpId target : plan.targets) {
     const ValueId summed = summed_value(body, plan, target);
     reader.look_at(target);
-    const Conditions mine = target == plan.maximum ? reader.above_lowest(summed) : reader.for_nonzero(summed);
+    const Conditions mine = target == plan.maximum ? reader.for_maximum(summed) : reader.for_nonzero(summed);
     all = all ? Conditions::common(*all, mine) : mine;
   }
   TileNeeds needs;

@@ -63,13 +63,46 @@ void AttentionEmitter::bind_numbers(const TileNeeds& needs) {
     or_else(is_below_zero(here));
   }
   if (!every.valid()) return;
-  every_tile_ = b_.bind(b_.let(Op::convert, {every}, DType::i32), 2, IndexMode::clip, -1);
-  space_.declare(every_tile_, 2);
+  every_tile_ = bind_flag(every);
+}
+
+VarId AttentionEmitter::bind_flag(ScalarId flag) {
+  const VarId var = b_.bind(b_.let(Op::convert, {flag}, DType::i32), 2, IndexMode::clip, -1);
+  space_.declare(var, 2);
+  return var;
+}
+
+// exp gives 0 for what lies further below than this; -103.98 would do.
+constexpr double far_below = -128;
+
+VarId AttentionEmitter::bind_floors(const TileNeeds& needs, const Affine& tile) {
+  ScalarId near;
+  for (const FiniteFloor& floor : needs.floors) {
+    at_[plan_.fixed] = at_[plan_.moving] = Affine(0);
+    const bool lanes = floor.per_fixed;
+    const AccId least = b_.acc(Reduce::min, DType::f32, lanes ? tiles_.lanes : 1);
+    if (!floor.shift.valid())
+      over_fixed(LoopKind::vector,
+                 [&](const Affine& f) { b_.accumulate(least, b_.load(row_sums_.at(plan_.maximum), {f})); });
+    else if (floor.per_fixed)
+      over_fixed(LoopKind::vector,
+                 [&](const Affine&) { b_.accumulate(least, emitter_->emit(floor.shift, placed(floor.at))); });
+    else
+      over_moving(tile, [&](const Affine&) { b_.accumulate(least, emitter_->emit(floor.shift, placed(floor.at))); });
+    const ScalarId below =
+        b_.let(Op::sub, {b_.constant(DType::f32, floor.value), b_.finish(least, DType::f32)}, DType::f32);
+    // A NaN is not far above either.
+    const ScalarId far = b_.let(Op::lt, {below, b_.constant(DType::f32, far_below)}, DType::bool_);
+    const ScalarId counts = b_.let(Op::bit_not, {far}, DType::bool_);
+    near = near.valid() ? b_.let(Op::bit_or, {near, counts}, DType::bool_) : counts;
+  }
+  return bind_flag(near);
 }
 
 // Somewhere in the tile means in its corner where the condition is greatest.
 std::vector<Affine> AttentionEmitter::conditions_of(const TileNeeds& needs, const Affine& tile) {
   std::vector<Affine> conditions;
+  VarId near_floor;
   for (const Affine& condition : needs.needed) {
     Affine positions(condition.constant), here;
     for (const auto& [var, coefficient] : condition.terms) {
@@ -88,6 +121,10 @@ std::vector<Affine> AttentionEmitter::conditions_of(const TileNeeds& needs, cons
     const std::int64_t least = space_.range(here).first;
     if (least >= 0) continue;
     if (every_tile_.valid()) here = here + Affine(every_tile_, -least);
+    if (!needs.floors.empty()) {
+      if (!near_floor.valid()) near_floor = bind_floors(needs, tile);
+      here = here + Affine(near_floor, -least);
+    }
     conditions.push_back(space_.resolve(here));
   }
   return conditions;

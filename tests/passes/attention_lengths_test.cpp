@@ -33,6 +33,9 @@ constexpr std::int64_t batch = 2, queries = 67, keys = 195, head = 5;
 struct Mask {
   std::string name, length_type, text;
   bool hidden = false, plain_too = false;
+  std::string low = "-inf";
+  bool added = false;   // to scores, not chosen in their place
+  bool sunken = false;  // the scores lie where -2000 is a score like any other
 };
 
 std::string all() { return fmt::format("[{}, {}, {}]", batch, queries, keys); }
@@ -42,7 +45,7 @@ const std::string from_scalar = "  %l = broadcast %len {shape = " + all() + ", d
 const std::string from_batch = "  %l = broadcast %len {shape = " + all() + ", dims = [0]}\n";
 const std::string causal = "  %c = ge %i, %j\n";
 
-std::vector<Mask> masks() {
+std::vector<Mask> masks_with_infinities() {
   const std::string scalar = "i32[]", rows = fmt::format("i32[{}]", batch);
   return {
       {"one for all", scalar, from_scalar + "  %m = lt %j, %l\n", false, true},
@@ -74,16 +77,49 @@ std::vector<Mask> masks() {
   };
 }
 
+// What is hidden is a number, which counts for nothing where something else is seen.
+std::vector<Mask> masks_with_numbers() {
+  std::vector<Mask> all;
+  for (Mask mask : masks_with_infinities()) {
+    if (mask.name != "one for all" && mask.name != "and causal" && mask.name != "window" && mask.name != "true where hidden") continue;
+    mask.name += ", a number";
+    mask.low = "-1e9";
+    all.push_back(mask);
+    mask.low = "-2000";
+    mask.name += ", among scores";
+    mask.sunken = true;
+    all.push_back(mask);
+  }
+  for (bool sunken : {false, true}) {
+    Mask mask = masks_with_infinities()[0];
+    mask.name = sunken ? "added, among scores" : "added";
+    mask.low = sunken ? "-2000" : "-1e9";
+    mask.sunken = sunken;
+    mask.added = true;
+    all.push_back(mask);
+  }
+  return all;
+}
+
+std::vector<Mask> masks() {
+  std::vector<Mask> all = masks_with_infinities();
+  for (Mask& mask : masks_with_numbers()) all.push_back(std::move(mask));
+  return all;
+}
+
 std::string text_of(const Mask& mask, bool guarded, const std::string& dtype) {
   const std::string scores = fmt::format("f32[{},{},{}]", batch, queries, keys), row = fmt::format("f32[{},{}]", batch, queries),
                     spread = "{shape = " + all() + ", dims = [0, 1]}";
   std::string text = fmt::format("func @main(%q: {0}[{1},{2},{4}], %k: {0}[{1},{3},{4}], %v: {0}[{1},{3},{4}], %len: {5}) -> ({0}[{1},{2},{4}]) {{\n",
                                  dtype, batch, queries, keys, head, mask.length_type);
   text += "  %s0 = dot_general %q, %k {lhs_batch = [0], rhs_batch = [0], lhs_contract = [2], rhs_contract = [2], dtype = f32}\n";
-  text += fmt::format("  %scale = constant 0.5 : {}\n  %s = mul %s0, %scale\n", scores);
+  text += fmt::format("  %scale = constant 0.5 : {0}\n  %s1 = mul %s0, %scale\n  %depth = constant {1} : {0}\n  %s = add %s1, %depth\n", scores, mask.sunken ? -2000 : 0);
   text += "  %i = iota {dtype = i32, shape = " + all() + ", axis = 1}\n  %j = iota {dtype = i32, shape = " + all() + ", axis = 2}\n";
-  text += mask.text + fmt::format("  %low = constant -inf : {}\n", scores);
-  text += mask.hidden ? "  %masked = select %m, %low, %s\n" : "  %masked = select %m, %s, %low\n";
+  text += mask.text + fmt::format("  %low = constant {} : {}\n", mask.low, scores);
+  if (mask.added)
+    text += fmt::format("  %none = constant 0 : {}\n  %bias = select %m, %none, %low\n  %masked = add %s, %bias\n", scores);
+  else
+    text += mask.hidden ? "  %masked = select %m, %low, %s\n" : "  %masked = select %m, %s, %low\n";
   text += "  %max0 = reduce_max %masked {axes = [2]}\n  %max = stop_gradient %max0\n";
   if (guarded)
     text += fmt::format("  %lowest = constant -inf : {0}\n  %dead = eq %max, %lowest\n  %zero = constant 0 : {0}\n"
@@ -165,8 +201,10 @@ TEST(AttentionLengths, AreWhatTheTextSays) {
       if (!guarded && !mask.plain_too) continue;
       SCOPED_TRACE(mask.name + (guarded ? ", guarded" : ""));
       const Function forward = parse(text_of(mask, guarded, "f32"));
-      check(forward, 1, 2e-5, guarded);
-      check(test::gradient(forward, test::float_args(forward)), 3, 4e-5, guarded && mask.name == "and causal");
+      // Two floats there are 2^-13 apart.
+      const double tolerance = mask.sunken ? 0x1p-12 : 2e-5;
+      check(forward, 1, tolerance, guarded && !mask.sunken);
+      check(test::gradient(forward, test::float_args(forward)), 3, 2 * tolerance, guarded && mask.name == "and causal");
     }
 }
 
@@ -241,6 +279,28 @@ TEST(AttentionLengths, TilesBeyondThemAreNotRead) {
   // Nothing is known of a length that differs within a tile, nor of what compares no signed positions.
   EXPECT_EQ(reads("per query", 1), "xxxx");
   EXPECT_EQ(reads("unsigned", 1), "xxxx");
+}
+
+// A tile of nothing but a number far below each row's maximum so far adds zeros. One among scores does not, nor is anything
+// known of a tile whose scores are still part of what is hidden.
+TEST(AttentionLengths, TilesOfANumberFarBelowAreNotRead) {
+  const auto reads = [](const std::string& name, std::int64_t length) {
+    for (const Mask& mask : masks()) {
+      if (mask.name != name) continue;
+      const Function plain = parse(text_of(mask, false, "f32"));
+      return tiles_read(plain, length) + " " + tiles_read(test::gradient(plain, {true, true, true, false}), length);
+    }
+    return std::string("no such mask");
+  };
+  EXPECT_EQ(reads("one for all, a number", 66), "xx.. xx..");
+  EXPECT_EQ(reads("one for all, a number", 0), "xxxx xxxx");
+  EXPECT_EQ(reads("and causal, a number", 60), "x... x...");
+  EXPECT_EQ(reads("and causal, a number", 1000), "xx.. xx..");
+  EXPECT_EQ(reads("true where hidden, a number", 66), "xx.. xx..");
+  EXPECT_EQ(reads("window, a number", 192), "xxx. xxx.");
+  EXPECT_EQ(reads("one for all, a number, among scores", 66), "xxxx xxxx");
+  EXPECT_EQ(reads("added", 66), "xxxx xxxx");
+  EXPECT_EQ(reads("added, among scores", 66), "xxxx xxxx");
 }
 
 // A derivative in which a row without keys would make NaN of all skips tiles when each row is seen to have one at an end.
