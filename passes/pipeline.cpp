@@ -46,7 +46,7 @@ const std::vector<FunctionPass>& function_passes() {
        [](const Function& f, const Options& options) { return split_reductions(f, options.split_elements); }},
       {{"fuse", "fuse", "settles what each kernel computes; nothing moves between kernels afterwards"},
        [](const Function& f, const Options& options) {
-         return fuse(f, {.enabled = !disabled(options, "fuse")});
+         return fuse(f, {.enabled = !disabled(options, "fuse"), .small_attention = options.small_attention});
        }},
       {{"drop_repeated_checks", "fuse", "fusion computes gathers again where they are cheaper than memory; one check is enough"},
        [](const Function& f, const Options&) { return drop_repeated_checks(f); }},

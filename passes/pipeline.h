@@ -15,6 +15,7 @@ namespace burin::passes {
 
 struct Options {
   bool excess_precision = true;            // widen_half: 16-bit chains stay in f32 between ops
+  bool small_attention = false;            // fuse: attention kernels however few the scores, for tests of them on little data
   std::vector<bool> donated;               // by argument: its memory may be reused
   std::int64_t split_elements = 1 << 17;   // split_reductions: from here on; below, one thread is done before another one has been asked
   bool keep_packed = false;                // packed copies of donated arguments are kept from call to call (lower_program)

@@ -369,7 +369,9 @@ bool is_fused(const ir::Function& f) {
 ir::Function fuse(const ir::Function& f, const FuseOptions& options) {
   if (is_fused(f)) return f;
   if (!options.enabled) return fusion::Fuser(f, false).run();
-  return fusion::Fuser(fusion::take_attentions(f), true).run();
+  const fusion::AttentionLimits limits =
+      options.small_attention ? fusion::AttentionLimits{.pairs = 1, .length = 1} : fusion::AttentionLimits{};
+  return fusion::Fuser(fusion::take_attentions(f, nullptr, limits), true).run();
 }
 
 }  // namespace burin::passes

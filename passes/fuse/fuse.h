@@ -14,7 +14,8 @@
 namespace burin::passes {
 
 struct FuseOptions {
-  bool enabled = true;  // false: one kernel per op
+  bool enabled = true;           // false: one kernel per op
+  bool small_attention = false;  // scores that would stay in the caches live in tiles too
 };
 
 /// Takes a canonical function without calls. Only fusion, optimization_barrier and large constants remain at the top; a function

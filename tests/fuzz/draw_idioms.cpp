@@ -74,24 +74,77 @@ void layer(Generator& g) {
   keep(g, y);
 }
 
-// Scores of queries and keys, masked, normalised, times values.
+// How positions compare with a number that is known at run time: for all, per head, per query.
+ValueId within_a_length(Generator& g, const Shape& shape) {
+  const DType dtype = g.random.chance(0.8) ? i32 : i64;
+  const Int kind = g.random.below(4);
+  const Shape given = kind == 0   ? Shape{}
+                      : kind == 1 ? Shape{shape[0]}
+                      : kind == 2 ? Shape{shape[0], 1, 1}
+                                  : Shape{shape[1]};
+  const Ints dims = kind == 0 ? Ints{} : kind == 1 ? Ints{0} : kind == 2 ? Ints{0, 1, 2} : Ints{1};
+  ValueId length = g.of_type({dtype, given});
+  if (g.random.chance(0.3)) length = g.b.min(length, g.b.full_like(length, static_cast<double>(shape[2])));
+  if (g.random.chance(0.3)) length = g.b.sub(length, g.b.full_like(length, static_cast<double>(g.random.below(20))));
+  length = g.b.broadcast(length, shape, dims);
+  ValueId position = g.b.iota(dtype, shape, g.random.chance(0.8) ? 2 : 1);
+  if (g.random.chance(0.3))
+    position = g.b.add(position, g.b.full_like(position, static_cast<double>(g.random.below(9) - 4)));
+  if (g.random.chance(0.1)) return g.b.ge(g.b.add(g.b.iota(dtype, shape, 1), length), position);
+  switch (g.random.below(5)) {
+    case 0:
+      return g.b.le(position, length);
+    case 1:
+      return g.b.ge(position, length);
+    case 2:
+      return g.b.gt(length, position);
+    default:
+      return g.b.lt(position, length);
+  }
+}
+
+ValueId masked(Generator& g, ValueId scores) {
+  const Shape shape = g.b.type(scores).shape;
+  const ValueId causal = g.b.ge(g.b.iota(i32, shape, 1), g.b.iota(i32, shape, 2));
+  const double u = g.random.uniform();
+  if (u < 0.3) return scores;
+  ValueId mask = u < 0.6 ? causal : within_a_length(g, shape);
+  if (u > 0.8) mask = g.random.chance(0.8) ? g.b.bit_and(mask, causal) : g.b.bit_or(mask, within_a_length(g, shape));
+  const double low = g.random.pick(std::vector<double>{-1e30, -1e9, -std::numeric_limits<double>::infinity(),
+                                                       -std::numeric_limits<double>::infinity()});
+  const ValueId lowest = g.b.full_like(scores, low);
+  if (g.random.chance(0.2)) return g.b.add(scores, g.b.select(mask, g.b.full_like(scores, 0), lowest));
+  return g.random.chance(0.8) ? g.b.select(mask, scores, lowest) : g.b.select(g.b.bit_not(mask), lowest, scores);
+}
+
+// Scores of queries and keys, masked, normalised with or without a guard for rows of nothing, times values.
 void attention(Generator& g) {
-  const DType dtype = g.random.chance(0.7) ? f32 : bf16;
-  const Int heads = g.random.between(1, 3), rows = g.random.between(1, 20), columns = g.random.between(1, 20),
+  const DType dtype = g.random.chance(0.7) ? f32 : bf16, sums = g.random.chance(0.5) ? f32 : dtype;
+  const bool of_several_tiles = g.random.chance(0.3);
+  const Int heads = of_several_tiles ? 1 : g.random.between(1, 3), rows = g.random.between(1, 20),
+            columns = of_several_tiles ? g.random.between(60, 150) : g.random.between(1, 20),
             width = g.random.between(1, 20);
   const ValueId q = g.of_type({dtype, {heads, rows, width}}), k = g.of_type({dtype, {heads, columns, width}}),
                 v = g.of_type({dtype, {heads, columns, width}});
-  ValueId s = g.b.emit<Op::dot_general>(
-      {q, k}, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {2}, .dtype = dtype});
+  const ValueId s = masked(
+      g, g.b.emit<Op::dot_general>(
+             {q, k}, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {2}, .dtype = sums}));
   const Shape shape = g.b.type(s).shape;
-  if (g.random.chance(0.6)) {
-    const ValueId mask = g.b.ge(g.b.iota(i32, shape, 1), g.b.iota(i32, shape, 2));
-    s = g.b.select(mask, s, g.b.full_like(s, g.random.chance(0.5) ? -1e30 : -std::numeric_limits<double>::infinity()));
+  ValueId shift = g.b.reduce(Op::reduce_max, s, {2}), dead;
+  const bool guarded = g.random.chance(0.5);
+  if (guarded) {
+    dead = g.b.eq(shift, g.b.full_like(shift, -std::numeric_limits<double>::infinity()));
+    shift = g.b.select(dead, g.b.full_like(shift, 0), shift);
   }
-  const ValueId e = g.b.exp(g.b.sub(s, over_rows(g, g.b.reduce(Op::reduce_max, s, {2}), shape, 2)));
-  const ValueId p = keep(g, g.b.div(e, over_rows(g, g.b.reduce(Op::reduce_sum, e, {2}), shape, 2)));
+  const ValueId e = g.b.exp(g.b.sub(s, over_rows(g, shift, shape, 2)));
+  ValueId sum = g.b.reduce(Op::reduce_sum, e, {2});
+  if (guarded) sum = g.b.select(dead, g.b.full_like(sum, 1), sum);
+  ValueId p = g.b.div(e, over_rows(g, sum, shape, 2));
+  // What else reads the weights keeps them in memory.
+  if (g.random.chance(0.3)) keep(g, p);
+  if (g.b.type(p).dtype != dtype) p = g.b.convert(p, dtype);
   keep(g, g.b.emit<Op::dot_general>(
-              {p, v}, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}, .dtype = dtype}));
+              {p, v}, {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}, .dtype = sums}));
 }
 
 }  // namespace
