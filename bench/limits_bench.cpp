@@ -64,6 +64,22 @@ void attention_over_half_the_length(benchmark::State& state) {
 }
 BENCHMARK(attention_over_half_the_length)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
+// The number of keys is an argument: the same machine code with an eighth of them, over all of them.
+void attention_of_an_eighth_of_the_keys(benchmark::State& state) {
+  const std::int64_t length = state.range(0);
+  const bool with_gradient = state.range(1) != 0;
+  const auto forward = [](Tensor q, Tensor k, Tensor v, Tensor seen) { return nn::attention(q, k, v, {.kv_length = seen}); };
+  const auto step = [&](Tensor q, Tensor k, Tensor v, Tensor seen) {
+    if (!with_gradient) return std::tuple(forward(q, k, v, seen), q, q);
+    return grad<0, 1, 2>([&](Tensor a, Tensor b, Tensor c) { return forward(a, b, c, seen).sum(); })(q, k, v);
+  };
+  const Tensor x = random::normal(random::key(1), {1, length, 8, 64}), all = full({}, length, i32),
+               eighth = full({}, length / 8, i32);
+  auto f = jit(step);
+  state.counters["time"] = bench::time_in_turn(state, [&] { return f(x, x, x, eighth); }, [&] { return f(x, x, x, all); }).ratio();
+}
+BENCHMARK(attention_of_an_eighth_of_the_keys)->Args({2048, 0})->Args({2048, 1})->Unit(benchmark::kMillisecond);
+
 // What it costs to hold less: time and bytes under a budget over those without one.
 void step_under_a_budget(benchmark::State& state) {
   std::vector<Tensor> weights;

@@ -52,6 +52,9 @@ struct AttentionOptions {
   double scale = 0;
   /// With `causal`, query i sees keys up to i + offset. Unset: the last query sees every key.
   std::optional<std::int64_t> offset = {};
+  /// Only keys before it are seen: an integer for all, or one for each position along the axes before Tq. It may change
+  /// from call to call; what lies beyond it takes no time.
+  std::optional<Tensor> kv_length = {};
 };
 /// softmax(q k^T * scale) v. q is [..., Tq, H, D] and k, v are [..., Tk, H, D] as in jax.nn.dot_product_attention.
 /// k and v may have fewer heads, a divisor of q's: query head h then reads head h / (query heads / key heads).

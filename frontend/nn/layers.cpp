@@ -24,6 +24,16 @@ void check_vector(const char* function, const char* what, const Tensor& vector, 
             to_string(ir::Type{vector.dtype(), vector.shape()}));
 }
 
+// [..., 1, 1, Tk] for q of shape [..., Tq, H, D].
+Tensor before_length(const Tensor& length, const Shape& q, std::int64_t keys, const std::source_location& where) {
+  const Shape given = length.shape(where), rows(std::span(q.begin(), q.rank() - 3));
+  const std::string found = to_string(ir::Type{length.dtype(where), given});
+  if (!is_int(length.dtype())) fail_at(detail::where_text(where), Msg::index_not_integer, "attention: kv_length", found);
+  if (given.rank() != 0 && given != rows)
+    fail_at(detail::where_text(where), Msg::expected_vector, "attention", "kv_length", to_string(rows), found);
+  return arange(keys) < length[{ellipsis, newaxis, newaxis, newaxis}];
+}
+
 }  // namespace
 
 Tensor linear(const Operand& x, const Tensor& w, const std::optional<Tensor>& b) {
@@ -83,6 +93,7 @@ Tensor attention(const Operand& q, const Tensor& k, const Tensor& v, const Atten
     const std::int64_t offset = options.offset.value_or(seen - queries);
     scores = where(tril(ones({queries, seen}, bool_), offset), scores, -inf);
   }
+  if (options.kv_length) scores = where(before_length(*options.kv_length, shape, seen, q.where), scores, -inf);
   if (mask) scores = where(*mask, scores, -inf);
   const Tensor weights = burin::softmax(scores, -1).astype(v.dtype());
   return matmul(weights, vh).swapaxes(-2, -3);

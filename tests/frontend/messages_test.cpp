@@ -216,6 +216,8 @@ TEST(Messages, OfLayersAndOptimisers) {
   EXPECT_MESSAGE(nn::cross_entropy(v, tensor({{1}, {2}})), "cross_entropy: expected targets of shape [], one class for each row of the logits [3], found [2,1]");
   EXPECT_MESSAGE(nn::cross_entropy(m, v), "cross_entropy: expected integers as targets, found f32[3]");
   EXPECT_MESSAGE(nn::attention(x, x, x, {}, ones({2, 2})), "attention: mask: expected bool, found f32[2,2]");
+  EXPECT_MESSAGE(nn::attention(x, x, x, {.kv_length = tensor({1, 2})}), "attention: kv_length: expected the shape [], found i32[2]");
+  EXPECT_MESSAGE(nn::attention(x, x, x, {.kv_length = ones({})}), "attention: kv_length: expected integer indices, found f32[]");
   EXPECT_MESSAGE(nn::cross_entropy(m, zeros({3}, i32), ones({3})), "cross_entropy: valid: expected bool, found f32[3]");
   EXPECT_MESSAGE(nn::rms_norm(m, ones({3, 1})), "rms_norm: scale: expected the shape [4], found f32[3,1]");
   EXPECT_MESSAGE(nn::layer_norm(m, ones({1, 3, 4})), "layer_norm: scale: expected the shape [4], found f32[1,3,4]");

@@ -1,7 +1,10 @@
 #include <burin/optim.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <numbers>
+#include <string>
 
 #include "tests/frontend/expect.h"
 
@@ -89,6 +92,45 @@ TEST(Nn, AttentionIsThePlainLoop) {
   }
   const Tensor blind = nn::attention(q, k, v, {}, zeros({Tq, Tk}, bool_));
   EXPECT_TRUE(bool(all_of(blind == 0)));
+}
+
+TEST(Nn, AttentionSeesKeysBeforeALength) {
+  const std::int64_t B = 2, Tq = 3, Tk = 5, H = 4, D = 6;
+  const Tensor q = random::normal(random::key(1), {B, Tq, H, D}), k = random::normal(random::key(2), {B, Tk, H, D}),
+               v = random::normal(random::key(3), {B, Tk, H, D});
+  const auto shortened = [](const Tensor& x, std::int64_t row, std::int64_t length) { return x[{slice(row, row + 1), slice(0, length)}]; };
+  const Tensor each = nn::attention(q, k, v, {.kv_length = tensor({4, 2})}), same = nn::attention(q, k, v, {.kv_length = full({}, 3, i32)});
+  for (std::int64_t row = 0; row < B; ++row)
+    for (const auto& [found, length] : {std::pair{each, std::int64_t{row == 0 ? 4 : 2}}, {same, std::int64_t{3}}})
+      expect_near(found[{slice(row, row + 1)}],
+                  nn::attention(q[{slice(row, row + 1)}], shortened(k, row, length), shortened(v, row, length)).to_vector<double>(), 2e-6);
+  EXPECT_TRUE(bool(all_of(nn::attention(q, k, v, {.kv_length = full({}, 0, i32)}) == 0)));
+  EXPECT_TRUE(bool(all_of(nn::attention(q, k, v, {.kv_length = full({}, -1, i32)}) == 0)));
+  EXPECT_TRUE(bool(all_of(nn::attention(q, k, v, {.kv_length = full({}, 9, i32)}) == nn::attention(q, k, v))));
+}
+
+// As long as it need be to be fused: what lies beyond the length is not read.
+TEST(Nn, AttentionDoesNotReadBeyondItsLength) {
+  if (std::string(std::getenv("BURIN_BACKEND")) == "evaluator") GTEST_SKIP() << "the evaluator reads everything";
+  const std::int64_t T = 300;
+  const auto step = [](Tensor q, Tensor k, Tensor v, Tensor length) {
+    const auto run = [&](Tensor a, Tensor b, Tensor c) { return nn::attention(a, b, c, {.causal = true, .kv_length = length}); };
+    auto [out, pull] = vjp(run, q, k, v);
+    return std::pair(out, pull(ones_like(out)));
+  };
+  const Tensor q = random::normal(random::key(1), {2, T, 4, 8}), far = arange(T).reshape({T, 1, 1}) >= 128;
+  const Tensor k = random::normal(random::key(2), {2, T, 2, 8}), v = random::normal(random::key(3), {2, T, 2, 8});
+  const Tensor nans = full({}, std::numeric_limits<double>::quiet_NaN(), f32), length = tensor({128, 60});
+  const auto jitted = jit(step);
+  const auto [out, grads] = jitted(q, k, v, length);
+  const auto [far_out, far_grads] = jitted(q, where(far, nans, k), where(far, nans, v), length);
+  EXPECT_TRUE(bool(all_of(out == far_out)));
+  const auto& [dq, dk, dv] = grads;
+  const auto& [far_dq, far_dk, far_dv] = far_grads;
+  EXPECT_TRUE(bool(all_of(dq == far_dq)));
+  EXPECT_TRUE(bool(all_of(dk == far_dk)));
+  EXPECT_TRUE(bool(all_of(dv == far_dv)));
+  EXPECT_TRUE(bool(all_of(where(far, dk, 0.0) == 0)));
 }
 
 TEST(Nn, CrossEntropyCountsValidPositions) {
