@@ -67,6 +67,7 @@ std::string check_other_targets(Case& c) {
 std::string check_donation(Case& c) {
   passes::Options options = c.options();
   for (std::size_t i = 0; i < c.f().args().size(); ++i) options.donated.push_back((c.seed() >> i & 3) != 0);
+  options.keep_packed = true;
   const Program program = passes::build_program(c.f(), c.target(), options);
   bool any = false;
   for (std::int32_t alias : program.aliases) any = any || alias >= 0;
