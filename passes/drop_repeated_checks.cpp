@@ -110,8 +110,7 @@ class Checks {
     return check.known && found != checked_.end() && found->second <= check.last;
   }
   void note(const Check& check) {
-    const auto [at, added] = checked_.try_emplace(check.elements, check.last);
-    if (!added) at->second = std::min(at->second, check.last);
+    checked_[check.elements] = check.last;
   }
 
   Function rewrite(const Function& f, std::span<const Origin> args, bool fusions) {

@@ -49,11 +49,7 @@ std::optional<Split> choose_split(const Type& type, const Ints& axes, std::int64
     wanted = (wanted + extent - 1) / extent;
     if (wanted == 1) break;
   }
-  // What is left must be worth a reduction.
-  std::int64_t left = type.size() / results;
-  for (std::size_t i = 0; i < type.rank(); ++i)
-    if (split.kept[i]) left /= type.shape[i];
-  return left > 1 ? std::optional(split) : std::nullopt;
+  return split;  // something is left to reduce: results and kept axes together have fewer than most_parts elements
 }
 
 ValueId combine(Builder& b, Op op, ValueId x, ValueId y) {

@@ -38,7 +38,7 @@ std::optional<std::pair<Affine, Affine>> IndexSpace::divide(const Affine& e, std
   }
   const auto [low, high] = range(remainder);
   if (low >= 0 && high < divisor) return std::pair{quotient, remainder};
-  if (low >= 0 && high >= divisor)
+  if (low >= 0)
     for (const auto& [var, coefficient] : remainder.terms) {
       // In steps of `factor` the variable moves the index by a multiple of the divisor.
       const std::int64_t factor = divisor / std::gcd(divisor, coefficient);

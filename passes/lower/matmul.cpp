@@ -155,7 +155,7 @@ void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bo
 
 void MatmulEmitter::emit_panels(bool first_outer, bool last_outer) {
   const std::int64_t k = loops_.inner(Dim::k);
-  const std::int64_t whole = tiles_.depth > 0 ? k / tiles_.depth : 0, rest = k % tiles_.depth;
+  const std::int64_t whole = k / tiles_.depth, rest = k % tiles_.depth;
   const std::int64_t panels = whole + (rest > 0);
   if (k == 0) return emit_panel(0, 0, true, true);
   // The first and last panels differ in where tiles start and end; those between share a loop.

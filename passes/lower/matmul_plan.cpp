@@ -131,7 +131,7 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   t.rest_columns = n % t.columns;
   // Kc x Nr of B in 0.8 of L1, or in two thirds beside tiles, whose rows of A come as fast; a block of A in half of L2; blocks of about 2 MFLOP, so that tasks even out.
   const std::int64_t size = static_cast<std::int64_t>(pairs ? size_of(DType::bf16) : size_of(compute));
-  t.sums_panels = compute == DType::f32 && loops.size(Dim::k) > max_running_k && k > 0;
+  t.sums_panels = compute == DType::f32 && loops.size(Dim::k) > max_running_k;
   // Of k alone: results depend on where blocks begin, and must not on the caches. Panels are of whole blocks.
   if (on_tiles) t.block = even_part(t.steps(t.sums_panels ? std::min(k, summed_depth) : std::max<std::int64_t>(k, 1)), tile_register_pairs);
   const std::int64_t panel_bytes = on_tiles ? target.l1_bytes * 2 / 3 : target.l1_bytes * 8 / 10;
@@ -150,7 +150,7 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   // About 48 tasks where the work allows, each of 2 to 32 MFLOP; of less where the caches are small.
   const double per_task = std::clamp(total / 48, std::min(2e6, 2.0 * static_cast<double>(target.l2_bytes)), 32e6);
   const double tiles_per_task = std::max(1.0, per_task / std::max(tile_work, 1.0));
-  const std::int64_t most_rows = std::max<std::int64_t>(1, target.l2_bytes / 2 / (t.rows * t.depth * size));
+  const std::int64_t most_rows = target.l2_bytes / 2 / (t.rows * t.depth * size);
   // Squarish in elements.
   const double side = std::sqrt(tiles_per_task * static_cast<double>(t.rows * t.columns));
   const auto tiles_of = [](double elements, std::int64_t tile) {
@@ -161,7 +161,7 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   std::int64_t column_block =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles_per_task / static_cast<double>(row_block) + 0.5), 1,
                                std::max<std::int64_t>(all_columns, 1));
-  column_block = std::min<std::int64_t>(column_block, std::max<std::int64_t>(1, 512 / t.columns));
+  column_block = std::min<std::int64_t>(column_block, 512 / t.columns);
   t.row_blocks = std::max<std::int64_t>(ceil_div(all_rows, row_block), 1);
   t.column_blocks = std::max<std::int64_t>(ceil_div(all_columns, column_block), 1);
   const std::int64_t whole_rows = keeps ? kept_rows / std::gcd(kept_rows, t.rows) : 1;

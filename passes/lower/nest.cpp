@@ -67,11 +67,10 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
 
   // Loops before `cut` are the grid; loop `cut` is shared out in blocks.
   std::size_t cut = 0;
-  while (cut < n && product(extents, cut + 1) > grain) ++cut;
-  if (cut == n) cut = n - 1;
+  while (product(extents, cut + 1) > grain) ++cut;
   const std::int64_t inner = product(extents, cut + 1);
-  const std::int64_t step = cut + 1 == n ? std::max<std::int64_t>(lanes, 1) : 1;
-  std::int64_t block = std::max<std::int64_t>(1, grain / std::max<std::int64_t>(inner, 1));
+  const std::int64_t step = cut + 1 == n ? lanes : 1;
+  std::int64_t block = grain / inner;
   const std::int64_t blocks = ceil_div(extents[cut], block);
   block = ceil_div(ceil_div(extents[cut], blocks), step) * step;  // even shares
   const std::int64_t count = ceil_div(extents[cut], block);
@@ -113,7 +112,7 @@ void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std
   std::size_t cut = 0;
   while (inside(cut + 1) > chain) ++cut;
   const std::int64_t extent = nest.extents[cut];
-  const std::int64_t block = std::min(chain / inside(cut + 1) * (cut + 1 == n ? lanes : 1), extent);
+  const std::int64_t block = chain / inside(cut + 1) * (cut + 1 == n ? lanes : 1);
   NestVars all;
   all.extents = nest.extents;
   const auto number = [&](std::size_t i) { return i < numbers.size() ? numbers[i] : IndexSpace::fixed; };

@@ -80,7 +80,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   const std::int64_t row = type.rank() == 0 ? 1 : type.shape[last];
   Affine stripe;  // first position on the innermost axis
   std::vector<Affine> bounds = {Affine(row)};
-  if (striped && row > 2 * lanes) {
+  if (striped) {
     const std::int64_t width = std::max(2 * lanes, (row / 16 + lanes - 1) / lanes * lanes), count = (row + width - 1) / width;
     if (count > 1) {
       const VarId task = kernel.new_var("t");
