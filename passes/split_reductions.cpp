@@ -110,6 +110,22 @@ ValueId reduce_in_parts(Builder& b, Op op, ValueId x, const Ints& axes, const Sp
   return whole == extent ? total : combine(b, op, total, b.reduce(op, part_of(b, x, *split.axis, whole, extent), axes));
 }
 
+// Whether what becomes of the result meets the reduced array again: rows are reduced and used in one go by a kernel that holds them.
+bool meets_its_rows(const Function& f, OpId reduction) {
+  const std::int64_t results = f.type(f.result(reduction)).size(), elements = f.type(f.operand(reduction, 0)).size();
+  std::vector<bool> follows(f.num_values(), false);
+  follows[f.result(reduction).index] = true;
+  for (std::size_t i = reduction.index + 1; i < f.num_ops(); ++i) {
+    const OpId op{i};
+    const auto operands = f.operands(op);
+    if (f.num_results(op) != 1 || std::none_of(operands.begin(), operands.end(), [&](ValueId v) { return follows[v.index]; })) continue;
+    const std::int64_t size = f.type(f.result(op)).size();
+    if (size == elements) return true;
+    follows[f.result(op).index] = size == results;
+  }
+  return false;
+}
+
 }  // namespace
 
 Function split_reductions(const Function& f, std::int64_t least_elements) {
@@ -140,7 +156,7 @@ Function split_reductions(const Function& f, std::int64_t least_elements) {
   f.for_each_op([&](OpId op) {
     b.set_location(f.location(op));
     const std::optional<Split> split = is_reduction(op) ? split_of(op) : std::nullopt;
-    if (!split || goes_with_rows(op)) {
+    if (!split || goes_with_rows(op) || (f.type(f.result(op)).size() > 1 && meets_its_rows(f, op))) {
       rewriter.copy(op);
       return;
     }
