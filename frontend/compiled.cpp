@@ -61,11 +61,11 @@ void run_compiled(const CompiledFunction& f, CallLists& lists, const std::vector
     outputs.push_back(buffer->data());
     results.push_back(make_concrete(types[i], std::move(buffer)));
   }
-  // What is kept beside an argument that is written in place goes on to its successor; another holder's stays with it, and is no use
-  // here: it would be written to.
+  // What is kept beside an argument goes on to its successor, also where that is a copy because somebody else holds the argument: it
+  // is about to be written to, and who holds many old weights does not hold their packed copies.
   for (const CompiledFunction::Kept& value : f.kept()) {
-    runtime::Buffer& buffer = *Access::node(results[value.output])->buffer;
-    std::shared_ptr<runtime::Buffer> made = buffer.take_kept(value.key);
+    const Node& donor = *Access::node(*arguments[static_cast<std::size_t>(f.aliases()[value.output])]);
+    std::shared_ptr<runtime::Buffer> made = donor.buffer ? donor.buffer->take_kept(value.key) : nullptr;
     const bool given = made != nullptr;
     if (!given) made = runtime::Buffer::allocate(value.bytes);
     kept.push_back({made->data(), given});

@@ -105,6 +105,8 @@ void Buffer::keep(const Hash128& key, std::shared_ptr<Buffer> made) {
 }
 
 std::shared_ptr<Buffer> Buffer::take_kept(const Hash128& key) {
+  static std::mutex takers;
+  const std::scoped_lock lock(takers);
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.key == key; });
   if (found == kept_.end()) return nullptr;
   std::shared_ptr<Buffer> made = std::move(found->made);

@@ -34,8 +34,8 @@ class Buffer {
   std::int64_t bytes() const { return bytes_; }
 
   /// What a program made of these bytes alone and another call may take instead of making it again; `key` says how it is made. Whoever
-  /// writes to the bytes takes or drops it first. For the only holder of the buffer: nothing here is safe for two threads. Bytes of
-  /// somebody else may change at any time, and keep nothing.
+  /// writes to the bytes takes or drops it first. For the only holder of the buffer, but for take_kept, which all holders may call at
+  /// once: one of them gets it. Bytes of somebody else may change at any time, and keep nothing.
   void keep(const Hash128& key, std::shared_ptr<Buffer> made);
   /// Null when there is none.
   std::shared_ptr<Buffer> take_kept(const Hash128& key);

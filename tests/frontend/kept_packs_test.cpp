@@ -258,6 +258,52 @@ TEST_F(KeptPacks, OfWeightsThatTheCallerHolds) {
   }
 }
 
+TEST_F(KeptPacks, AreNotHeldWithOldWeights) {
+  Step f = made(true);
+  Net p = draw(1);
+  Tensor l;
+  std::tie(p, l) = f(p, batch(0));
+  static test::CountingAllocator& memory = *new test::CountingAllocator;  // what is kept is released after the test
+  std::vector<Net> held;
+  std::int64_t first = 0;
+  for (int i = 0; i < 4; ++i) {
+    held.push_back(p);
+    std::tie(p, l) = f(p, batch(i));
+    if (i == 0) first = memory.held;
+  }
+  const std::int64_t weights = (2 * 256 * 256 + 256 * 320) * 4;
+  EXPECT_LT(memory.held - first, 3 * weights + 1024);
+  runtime::set_allocator({});
+}
+
+TEST_F(KeptPacks, OfProgramsThatPackInDifferentWays) {
+  // One reads square weights by rows and one by columns: copies of the same size, laid out differently.
+  const auto build = [](bool keep, bool turned) {
+    setenv("BURIN_KEEP_PACKED", keep ? "1" : "0", 1);
+    return jit(
+        [turned](Tensor w, Tensor x) {
+          const auto loss_of = [turned, x](Tensor v) {
+            const Tensor half = v.astype(bf16);
+            const Tensor y = matmul(x.astype(bf16), turned ? half.transpose() : half).astype(f32);
+            return (y * y).mean();
+          };
+          return w - 0.5 * grad(loss_of)(w);
+        },
+        {.donate = {0}});
+  };
+  std::vector<std::vector<float>> found;
+  for (const bool keep : {true, false}) {
+    auto straight = build(keep, false);
+    Tensor w = draw(1).w1;
+    w = straight(w, batch(0));
+    auto turned = build(keep, true);
+    EXPECT_EQ(count(turned.lower(w, batch(0)).compile().text(), "\n  keep"), keep ? 1u : 0u);
+    for (int i = 0; i < 4; ++i) w = i % 2 == 0 ? turned(w, batch(i)) : straight(w, batch(i));
+    found.push_back(w.to_vector<float>());
+  }
+  EXPECT_TRUE(found[0] == found[1]);
+}
+
 TEST_F(KeptPacks, OfWeightsThatAnotherProgramReads) {
   const auto evaluate = jit([](Net p, Tensor x) { return loss(p, x); });
   std::vector<float> losses;
