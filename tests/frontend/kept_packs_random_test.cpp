@@ -277,7 +277,7 @@ Outcome run_steps(const Model& model, unsigned seed, const Program& program, boo
         other({.max_isa = "avx2"});
         break;
       case 10:
-        other({.budget = peak - 1});
+        other({.budget = result.kept > 0 ? peak - 1 : -1});
         break;
       case 11:
         other({.num_threads = 3});
