@@ -268,7 +268,10 @@ Outcome run_steps(const Model& model, unsigned seed, const Program& program, boo
         other({.rate = 0.25});
         break;
       case 7:
-        EXPECT_NE(test::error_of([&] { (void)main(p, x(i), bad); }), "no error");
+        // Where a layer has no columns, nothing is made of the rows, and nobody looks at the ids.
+        if (std::ranges::none_of(model.layers, [](const Layer& layer) { return layer.n == 0; })) {
+          EXPECT_NE(test::error_of([&] { (void)main(p, x(i), bad); }), "no error");
+        }
         break;
       case 8:
         if (!held.empty()) p = held[0].first;
