@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/check.h"
 #include "ir/rewriter.h"
+#include "passes/lower/element.h"
 #include "passes/passes.h"
 
 namespace burin::passes {
@@ -52,25 +52,6 @@ std::optional<Split> choose_split(const Type& type, const Ints& axes, std::int64
   return split;  // something is left to reduce: results and kept axes together have fewer than most_parts elements
 }
 
-ValueId combine(Builder& b, Op op, ValueId x, ValueId y) {
-  const bool logical = b.type(x).dtype == DType::bool_;
-  switch (op) {
-    case Op::reduce_sum:
-      return logical ? b.bit_or(x, y) : b.add(x, y);
-    case Op::reduce_prod:
-      return logical ? b.bit_and(x, y) : b.mul(x, y);
-    case Op::reduce_max:
-      return b.max(x, y);
-    case Op::reduce_min:
-      return b.min(x, y);
-    case Op::reduce_and:
-      return b.bit_and(x, y);
-    default:
-      BURIN_CHECK(op == Op::reduce_or, "no reduction");
-      return b.bit_or(x, y);
-  }
-}
-
 // `from` up to `to` of an axis.
 ValueId part_of(Builder& b, ValueId x, std::size_t axis, std::int64_t from, std::int64_t to) {
   const Shape shape = b.type(x).shape;
@@ -107,7 +88,9 @@ ValueId reduce_in_parts(Builder& b, Op op, ValueId x, const Ints& axes, const Sp
   const std::int64_t extent = shape[*split.axis], whole = split.parts * split.length;
   const ValueId even = whole == extent ? x : part_of(b, x, *split.axis, 0, whole);
   const ValueId total = b.reduce(op, b.reduce(op, b.reshape(even, Shape(std::span<const std::int64_t>(cut))), first), second);
-  return whole == extent ? total : combine(b, op, total, b.reduce(op, part_of(b, x, *split.axis, whole, extent), axes));
+  if (whole == extent) return total;
+  const ValueId both[] = {total, b.reduce(op, part_of(b, x, *split.axis, whole, extent), axes)};
+  return b.append(lower::combining_op(lower::reduction_of(op, b.type(x).dtype)), both, {});
 }
 
 // Whether what becomes of the result meets the reduced array again: rows are reduced and used in one go by a kernel that holds them.

@@ -28,6 +28,8 @@ struct Index {
 inline DType accumulator_dtype(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
 /// How a reduce op accumulates; sum and prod of bool are or and and.
 Reduce reduction_of(Op op, DType dtype);
+/// The op that does to two elements what the reduction does to all.
+Op combining_op(Reduce reduce);
 /// Terms that one f32 accumulator takes. The error of a sum grows by a rounding with each.
 inline constexpr std::int64_t max_chain = 512;
 /// Terms of a block, where a longer sum is one of blocks.

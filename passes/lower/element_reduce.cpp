@@ -17,6 +17,18 @@ Reduce reduction_of(Op op, DType dtype) {
   }
 }
 
+Op combining_op(Reduce reduce) {
+  switch (reduce) {
+    case Reduce::sum: return Op::add;
+    case Reduce::prod: return Op::mul;
+    case Reduce::max: return Op::max;
+    case Reduce::min: return Op::min;
+    case Reduce::bit_and: return Op::bit_and;
+    case Reduce::bit_or: return Op::bit_or;
+  }
+  return Op::add;
+}
+
 ScalarId ElementEmitter::accumulate_serially(const std::vector<std::int64_t>& extents, Reduce reduce, DType dtype,
                                              const std::function<ScalarId(const std::vector<Affine>&)>& term) {
   std::int64_t terms = 1;

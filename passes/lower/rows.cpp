@@ -18,18 +18,6 @@ constexpr std::int64_t max_saved_elements = 1 << 16;
 // Of vectors side by side, for as many tasks; and elements of a row, below which a walk is over before strides tell.
 constexpr std::int64_t min_wide_groups = 16, min_wide_row = 64;
 
-Op combining_op(Reduce reduce) {
-  switch (reduce) {
-    case Reduce::sum: return Op::add;
-    case Reduce::prod: return Op::mul;
-    case Reduce::max: return Op::max;
-    case Reduce::min: return Op::min;
-    case Reduce::bit_and: return Op::bit_and;
-    case Reduce::bit_or: return Op::bit_or;
-  }
-  return Op::add;
-}
-
 Literal identity_of(Reduce reduce, DType dtype) {
   const auto extreme = [&](bool lowest) {
     Literal value = Literal::scalar_int(dtype, 0);
