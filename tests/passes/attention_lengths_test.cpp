@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <stdexcept>
 
 #include "ir/eval/eval.h"
 #include "ir/kernel/program.h"
@@ -243,16 +244,23 @@ std::string tiles_read(const Function& f, std::int64_t length) {
   return read;
 }
 
+Function with_mask(const std::string& name, bool guarded) {
+  for (const Mask& mask : masks())
+    if (mask.name == name) return parse(text_of(mask, guarded, "f32"));
+  throw std::invalid_argument("no mask is named " + name);
+}
+
+// By f, and by its gradient in the arguments that are wanted.
+std::string tiles_read_by_both(const Function& f, const std::vector<bool>& wanted, std::int64_t length) {
+  return tiles_read(f, length) + " " + tiles_read(test::gradient(f, wanted), length);
+}
+
 TEST(AttentionLengths, TilesBeyondThemAreNotRead) {
   const auto reads = [](const std::string& name, std::int64_t length) {
-    for (const Mask& mask : masks()) {
-      if (mask.name != name) continue;
-      const Function guarded = parse(text_of(mask, true, "f32"));
-      const std::string forward = tiles_read(guarded, length);
-      EXPECT_EQ(tiles_read(test::gradient(guarded, test::float_args(guarded)), length), forward) << name;
-      return forward;
-    }
-    return std::string("no such mask");
+    const Function guarded = with_mask(name, true);
+    const std::string forward = tiles_read(guarded, length);
+    EXPECT_EQ(tiles_read(test::gradient(guarded, test::float_args(guarded)), length), forward) << name;
+    return forward;
   };
   for (const char* name : {"one for all", "one per row of the batch", "with axes of extent 1", "64 bits", "turned round", "true where hidden", "up to the last",
                            "the last computed for each position", "added to positions"}) {
@@ -285,12 +293,7 @@ TEST(AttentionLengths, TilesBeyondThemAreNotRead) {
 // known of a tile whose scores are still part of what is hidden.
 TEST(AttentionLengths, TilesOfANumberFarBelowAreNotRead) {
   const auto reads = [](const std::string& name, std::int64_t length) {
-    for (const Mask& mask : masks()) {
-      if (mask.name != name) continue;
-      const Function plain = parse(text_of(mask, false, "f32"));
-      return tiles_read(plain, length) + " " + tiles_read(test::gradient(plain, {true, true, true, false}), length);
-    }
-    return std::string("no such mask");
+    return tiles_read_by_both(with_mask(name, false), {true, true, true, false}, length);
   };
   EXPECT_EQ(reads("one for all, a number", 66), "xx.. xx..");
   EXPECT_EQ(reads("one for all, a number", 0), "xxxx xxxx");
@@ -306,12 +309,8 @@ TEST(AttentionLengths, TilesOfANumberFarBelowAreNotRead) {
 // A derivative in which a row without keys would make NaN of all skips tiles when each row is seen to have one at an end.
 TEST(AttentionLengths, WithoutAGuardRowsMustHaveKeys) {
   const auto reads = [](const std::string& name, std::int64_t length) {
-    for (const Mask& mask : masks()) {
-      if (mask.name != name) continue;
-      const Function plain = parse(text_of(mask, false, "f32"));
-      return tiles_read(plain, length) + " " + tiles_read(test::gradient(plain, test::float_args(plain)), length);
-    }
-    return std::string("no such mask");
+    const Function plain = with_mask(name, false);
+    return tiles_read_by_both(plain, test::float_args(plain), length);
   };
   EXPECT_EQ(reads("one for all", 1), "x... x...");
   EXPECT_EQ(reads("one for all", 66), "xx.. xx..");
