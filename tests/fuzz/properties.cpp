@@ -159,11 +159,15 @@ const Case::Expected& Case::expected() {
   } catch (const Error& error) {
     expected_->error = error.what();
   }
-  expected_->unsure = model.unsure;
-  if (options_.small_attention && expected_->unsure.empty() && std::ranges::any_of(by_evaluator().results, is_extreme))
-    expected_->unsure = "numbers at the ends of the range, which attention may not read, or sum before it divides";
+  expected_->unsure = unsure(model);
   expected_->may_skip_index = any_op(fused(), drops_elements);
   return *expected_;
+}
+
+std::string Case::unsure(const Model& model) {
+  if (model.unsure.empty() && options_.small_attention && std::ranges::any_of(by_evaluator().results, is_extreme))
+    return "numbers at the ends of the range, which attention may not read, or sum before it divides";
+  return model.unsure;
 }
 
 bool Case::is_exact() {

@@ -65,6 +65,8 @@ class Case {
     bool may_skip_index = false;  // something drops elements: kernels check the indices that they read, no others
   };
   const Expected& expected();
+  /// Why nothing is known of what a program gives whose function was enclosed by this model, or "".
+  std::string unsure(const Model& model);
   /// No result rests on an approximated function or the order of a sum: executions agree bit for bit.
   bool is_exact();
   /// The interpreter and machine code run the same kernels: the same bits unless they approximate.

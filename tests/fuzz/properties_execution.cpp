@@ -113,7 +113,7 @@ std::string check_without(Case& c, const std::vector<std::string>& disabled, boo
   } catch (const Error&) {
     return "";  // which indices are looked at depends on the passes
   }
-  expected.unsure = model.unsure;
+  expected.unsure = c.unsure(model);
   return wrong(on_machine ? machine_of(program, c.target(), c.inputs()) : interpreted(program, c.inputs()), expected);
 }
 
