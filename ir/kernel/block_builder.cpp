@@ -1,5 +1,7 @@
 #include "ir/kernel/block_builder.h"
 
+#include <algorithm>
+
 namespace burin::ir {
 
 Stmt& BlockBuilder::push(Stmt s) {
@@ -79,6 +81,24 @@ ScalarId BlockBuilder::finish(AccId acc, DType dtype) {
   return push(std::move(s)).result;
 }
 
+VarId BlockBuilder::task(std::string var_name, std::int64_t extent) {
+  const VarId var = new_var(std::move(var_name), extent);
+  kernel_.tasks.emplace_back(var, extent);
+  return var;
+}
+
+VarId BlockBuilder::new_var(std::string var_name, std::int64_t extent) {
+  const VarId var = kernel_.new_var(std::move(var_name));
+  limit(var, extent);
+  return var;
+}
+
+void BlockBuilder::limit(VarId var, std::int64_t extent) {
+  if (extents_.size() <= var.index) extents_.resize(var.index + 1, -1);
+  std::int64_t& known = extents_[var.index];
+  known = known < 0 ? extent : std::min(known, extent);
+}
+
 VarId BlockBuilder::bind(ScalarId value, std::int64_t extent, IndexMode mode, std::int32_t site) {
   Stmt s{.kind = StmtKind::bind};
   s.var = kernel_.new_var();
@@ -86,6 +106,7 @@ VarId BlockBuilder::bind(ScalarId value, std::int64_t extent, IndexMode mode, st
   s.extent = extent;
   s.mode = mode;
   s.site = site;
+  limit(s.var, extent);
   return push(std::move(s)).var;
 }
 

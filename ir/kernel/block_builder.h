@@ -13,6 +13,13 @@ class BlockBuilder {
  public:
   explicit BlockBuilder(Kernel& kernel) : kernel_(kernel), block_(&kernel.body) {}
 
+  /// One more axis of the grid, the innermost.
+  VarId task(std::string var_name, std::int64_t extent);
+  /// A variable that no statement written here defines.
+  VarId new_var(std::string var_name, std::int64_t extent);
+  /// What a variable's values are below: the least constant bound of its loop, the extent of its bind or axis; -1 where neither says.
+  std::int64_t extent(VarId var) const { return var.index < extents_.size() ? extents_[var.index] : -1; }
+
   /// f(VarId) writes the body. hi is the least of several bounds.
   template <class F>
   void loop(std::string var_name, Affine lo, std::vector<Affine> hi, LoopKind kind, std::int64_t width, F&& f) {
@@ -23,6 +30,8 @@ class BlockBuilder {
     s.loop_kind = kind;
     s.width = width;
     const VarId var = s.var;
+    for (const Affine& bound : s.hi)
+      if (bound.terms.empty()) limit(var, bound.constant);
     nest(std::move(s), [&] { f(var); });
   }
   template <class F>
@@ -45,6 +54,7 @@ class BlockBuilder {
   Kernel& kernel() { return kernel_; }
 
  private:
+  void limit(VarId var, std::int64_t extent);
   template <class F>
   void nest(Stmt s, F&& f) {
     Block* outer = block_;
@@ -57,6 +67,7 @@ class BlockBuilder {
   }
   Kernel& kernel_;
   Block* block_;
+  std::vector<std::int64_t> extents_;  // by VarId
 };
 
 }  // namespace burin::ir

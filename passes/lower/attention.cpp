@@ -48,24 +48,17 @@ Index AttentionEmitter::placed(const Index& in_plan) const {
 }
 
 void AttentionEmitter::stand_for(std::size_t axis, const Affine& expression) {
-  const VarId var = b_.kernel().new_var("");
-  space_.declare(var, plan_.extents[axis], IndexSpace::fixed, expression);
-  at_[axis] = Affine(var);
+  at_[axis] = Affine(space_.stand_for(expression, plan_.extents[axis]));
 }
 
 void AttentionEmitter::declare_grid() {
   at_.assign(plan_.num_axes() + 1, Affine(0));
   for (std::size_t i = 0; i < grid_.size(); ++i) {
-    const VarId var = b_.kernel().new_var("");
-    b_.kernel().tasks.emplace_back(var, grid_[i].extent);
-    space_.declare(var, grid_[i].extent, i);
+    const VarId var = b_.task("", grid_[i].extent);
+    space_.set_loop(var, i);
     at_[grid_[i].axis] = at_[grid_[i].axis] * grid_[i].extent + Affine(var);
   }
-  if (tiles_.fixed_blocks == 1) return;
-  const VarId var = b_.kernel().new_var("t");
-  b_.kernel().tasks.emplace_back(var, tiles_.fixed_blocks);
-  space_.declare(var, tiles_.fixed_blocks);
-  fixed_start_ = Affine(var, tiles_.fixed);
+  if (tiles_.fixed_blocks > 1) fixed_start_ = Affine(b_.task("t", tiles_.fixed_blocks), tiles_.fixed);
 }
 
 // The element of a factor at the current positions, the inner axis included.
@@ -146,17 +139,14 @@ void AttentionEmitter::make_buffers() {
     return shape[axis];
   };
   const std::vector<Affine> before = at_;
-  for (std::size_t axis : {plan_.fixed, plan_.moving}) {
-    const VarId var = kernel.new_var("");
-    space_.declare(var, plan_.extents[axis]);
-    at_[axis] = Affine(var);
-  }
-  const VarId inner = kernel.new_var("");
-  set_inner(Affine(inner));
+  for (std::size_t axis : {plan_.fixed, plan_.moving}) at_[axis] = Affine(b_.new_var("", plan_.extents[axis]));
+  std::map<std::int64_t, VarId> inner_vars;  // by extent: equal factors are told by equal places
   const auto add = [&](OpId dot, std::size_t side, bool of_score, std::vector<Factor>& list, std::size_t axis) {
     Factor factor{.dot = dot, .side = side, .of_score = of_score, .pairs = multiplies_pairs(dot)};
     factor.inner = extent_of(factor, of_score);
-    space_.declare(inner, factor.inner);
+    const auto [inner, is_new] = inner_vars.try_emplace(factor.inner);
+    if (is_new) inner->second = b_.new_var("", factor.inner);
+    set_inner(Affine(inner->second));
     return add_factor(list, std::move(factor), axis);
   };
   for (std::size_t i = 0; i < plan_.scores.size(); ++i) {
@@ -229,7 +219,6 @@ std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t b
 void AttentionEmitter::over_fixed(LoopKind kind, const std::function<void(const Affine&)>& body) {
   b_.loop("f", 0, positions(plan_.fixed, tiles_.fixed, fixed_start_), kind,
           kind == LoopKind::vector ? tiles_.columns : 1, [&](VarId f) {
-            space_.declare(f, tiles_.fixed);
             emitter_->enter();
             stand_for(plan_.fixed, fixed_start_ + Affine(f));
             body(Affine(f));
@@ -239,7 +228,6 @@ void AttentionEmitter::over_fixed(LoopKind kind, const std::function<void(const 
 
 void AttentionEmitter::over_moving(const Affine& tile, const std::function<void(const Affine&)>& body) {
   b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::serial, 1, [&](VarId m) {
-    space_.declare(m, tiles_.moving);
     emitter_->enter();
     stand_for(plan_.moving, tile * tiles_.moving + Affine(m));
     body(Affine(m));
@@ -260,7 +248,6 @@ void AttentionEmitter::over_moving_pairs(const Affine& tile,
   std::vector<Affine> bounds = {Affine(half)};
   if (extent % tiles_.moving != 0) bounds.push_back(Affine(extent / 2) - tile * half);
   b_.loop("m", 0, bounds, LoopKind::serial, 1, [&](VarId m) {
-    space_.declare(m, half);
     body(Affine(m), 2);
   });
   if (extent % 2 == 0) return;
@@ -310,7 +297,6 @@ void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind,
   const std::int64_t whole = pairs ? factor.inner / 2 : factor.inner;
   if (whole > 0)
     b_.loop("c", 0, {Affine(whole)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
-      space_.declare(c, whole);
       emitter_->enter();
       body(Affine(c), [&] {
         set_inner(pairs ? Affine(c, 2) : Affine(c));
@@ -334,7 +320,6 @@ void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
   const bool pairs = factor.pairs && !factor.of_score;  // of positions
   const auto over_columns = [&](const Affine& row, const std::function<ScalarId()>& element) {
     b_.loop("c", 0, {Affine(factor.inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-      space_.declare(c, factor.inner);
       set_inner(Affine(c));
       b_.store(factor.buffer, {row, Affine(c)}, element());
     });
@@ -358,7 +343,6 @@ void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
     over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
       b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes,
               [&](VarId m) {
-                space_.declare(m, tiles_.moving);
                 at_moving(tile, Affine(m), [&] { b_.store(factor.buffer, {Affine(m), c}, element()); });
               });
     });
@@ -377,10 +361,8 @@ void AttentionEmitter::pack_fixed(const Factor& factor) {
   // Vectors along the inner axis, which codegen turns into vectors along the fixed one.
   const auto whole = [&] {
     b_.loop("q", 0, {Affine(tiles_.fixed / tiles_.lanes)}, LoopKind::serial, 1, [&](VarId q) {
-      space_.declare(q, tiles_.fixed / tiles_.lanes);
       over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
         b_.loop("u", 0, {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId u) {
-          space_.declare(u, tiles_.lanes);
           emitter_->enter();
           const Affine f = Affine(q, tiles_.lanes) + Affine(u);
           stand_for(plan_.fixed, fixed_start_ + f);

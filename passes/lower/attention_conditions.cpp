@@ -44,7 +44,7 @@ TileConditions TileConditions::common(const TileConditions& a, const TileConditi
 }
 
 PositionReader::PositionReader(const Function& body, const AttentionPlan& plan) : body_(body), plan_(plan) {
-  for (std::size_t axis = 0; axis < plan.num_axes(); ++axis) space_.declare(kernel_.new_var(""), plan.extents[axis]);
+  for (std::size_t axis = 0; axis < plan.num_axes(); ++axis) b_.new_var("", plan.extents[axis]);
 }
 
 ElementEmitter& PositionReader::emitter() {

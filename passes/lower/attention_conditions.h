@@ -66,7 +66,7 @@ class PositionReader {
   const AttentionPlan& plan_;
   Kernel kernel_;  // nothing of it is kept
   BlockBuilder b_{kernel_};
-  IndexSpace space_;
+  IndexSpace space_{b_};
   std::optional<ElementEmitter> emitter_;
   std::vector<RunTimeNumber> numbers_;
   struct Known {

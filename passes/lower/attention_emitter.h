@@ -128,7 +128,7 @@ class AttentionEmitter {
 
   LoweredKernel main_;
   BlockBuilder b_{main_.kernel};
-  IndexSpace space_;
+  IndexSpace space_{b_};
   std::optional<ElementEmitter> emitter_;
   std::vector<BufferId> args_, results_;
   std::vector<Affine> at_;  // by axis, the inner one last

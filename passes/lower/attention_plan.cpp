@@ -138,6 +138,12 @@ class DomainFinder {
     return side == 0 ? result[result.rank() - 1] : result[a.lhs_batch.size()];
   }
 
+  void set_inner(std::int64_t extent) {
+    variables_.emplace();
+    for (std::int64_t axis : d_.extents) variables_->b.new_var("", axis);
+    variables_->b.new_var("", extent);
+  }
+
   void number_axes() {
     const ValueId first = body_.result(d_.scores[0]);
     Dims dims;
@@ -147,11 +153,10 @@ class DomainFinder {
         dims.emplace_back(0);
         continue;
       }
-      const VarId var{d_.extents.size()};
-      space_.declare(var, extent);
+      dims.emplace_back(VarId{d_.extents.size()});
       d_.extents.push_back(extent);
-      dims.emplace_back(var);
     }
+    set_inner(1);
     set(d_.scores[0], first, std::move(dims));
   }
 
@@ -179,7 +184,7 @@ class DomainFinder {
     Affine rest = flat(from, dims);
     Dims result(to.rank());
     for (std::size_t i = to.rank(); i-- > 0;) {
-      const auto parts = space_.divide(rest, to[i]);
+      const auto parts = variables_->space.divide(rest, to[i]);
       if (!parts) return std::nullopt;
       rest = parts->first;
       result[i] = parts->second;
@@ -281,7 +286,7 @@ class DomainFinder {
       const ValueId x = body_.operand(op, 0);
       const Index& from = *d_.place[x.index];
       inner_of_[v.index] = inner_of_[x.index];
-      space_.declare(inner, inner_of_[v.index]);
+      set_inner(inner_of_[v.index]);
       if (kind == Op::convert) {
         d_.place[v.index] = from;
       } else if (kind == Op::reshape) {
@@ -304,7 +309,12 @@ class DomainFinder {
 
   const Function& body_;
   AttentionDomain& d_;
-  IndexSpace space_;
+  struct Variables {
+    Kernel kernel;
+    BlockBuilder b{kernel};
+    IndexSpace space{b};
+  };
+  std::optional<Variables> variables_;  // the axes and, behind them, the inner one, whose extent differs among products
   std::string why_;
   std::int64_t size_ = -1;
   bool changed_ = false;

@@ -219,7 +219,6 @@ void AttentionEmitter::finish_products() {
     over_fixed(LoopKind::serial, [&](const Affine& f) {
       const auto factors = factors_of(summed_value(body_, plan_, product.op), f);
       b_.loop("c", 0, {Affine(inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-        space_.declare(c, inner);
         set_inner(inner == 1 ? Affine(0) : Affine(c));
         emitter_->enter();
         ScalarId sum = b_.load(product.sum, {f, Affine(c)});

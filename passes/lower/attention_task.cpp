@@ -54,7 +54,6 @@ void AttentionEmitter::bind_numbers(const TileNeeds& needs) {
       value = b_.let(Op::sub, {value, wide(low)}, DType::i64);
     }
     const VarId var = b_.bind(value, high - low + 1, IndexMode::clip, -1);
-    space_.declare(var, high - low + 1);
     numbers_[number.var] = Affine(var) + Affine(low);
   }
   for (const Affine& provided : needs.provided) {
@@ -68,7 +67,6 @@ void AttentionEmitter::bind_numbers(const TileNeeds& needs) {
 
 VarId AttentionEmitter::bind_flag(ScalarId flag) {
   const VarId var = b_.bind(b_.let(Op::convert, {flag}, DType::i32), 2, IndexMode::clip, -1);
-  space_.declare(var, 2);
   return var;
 }
 
@@ -136,7 +134,6 @@ void AttentionEmitter::emit_task() {
   const TileNeeds needs = needed_in_tile(body_, plan_);
   bind_numbers(needs);
   b_.loop("tile", 0, {Affine(tiles_.moving_blocks)}, LoopKind::serial, 1, [&](VarId tile) {
-    space_.declare(tile, tiles_.moving_blocks);
     std::vector<Affine> conditions = conditions_of(needs, Affine(tile));
     if (conditions.empty())
       emit_tile(Affine(tile));

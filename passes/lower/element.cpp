@@ -44,7 +44,6 @@ std::vector<Affine> ElementEmitter::dims(const Index& at) {
     const ScalarId divisor = b_.constant(Literal::scalar_int(DType::i64, at.shape[i]));
     const auto bound = [&](Op op, std::int64_t extent) {
       const VarId var = b_.bind(b_.let(op, {value, divisor}, DType::i64), extent, IndexMode::clip, -1);
-      space_.declare(var, extent);
       return Affine(var);
     };
     std::int64_t outer = 1;
@@ -220,7 +219,6 @@ ScalarId ElementEmitter::emit_pad(OpId op, const Index& at) {
         b_.let(Op::eq, {b_.let(Op::rem, {position, divisor}, DType::i64), zero(DType::i64)}, DType::bool_);
     on_grid = on_grid.valid() ? b_.let(Op::bit_and, {on_grid, hit}, DType::bool_) : hit;
     const VarId var = b_.bind(b_.let(Op::div, {position, divisor}, DType::i64), from[i], IndexMode::clip, -1);
-    space_.declare(var, from[i]);
     index[i] = Affine(var);
   }
   const ScalarId inside = emit_guarded(x, Index::of_dims(from, index), conditions);
@@ -259,7 +257,6 @@ VarId ElementEmitter::bind(ScalarId value, std::int64_t extent, IndexMode mode, 
                                  ": expected " + index_bounds(extent) + (where.empty() ? "" : " (" + where + ")")});
   }
   const VarId var = b_.bind(value, extent, mode, site);
-  space_.declare(var, extent);
   return var;
 }
 

@@ -47,12 +47,15 @@ struct NeedSplit {
   std::int64_t factor;
 };
 
-/// Loop variables and what is known of them. A variable may stand for an expression of others (a blocked loop).
+/// What is known of variables beside the extents of their loops. One may stand for an expression of others (a blocked loop).
 class IndexSpace {
  public:
   static constexpr std::size_t fixed = ~std::size_t{0};
-  /// `loop`: the number that NeedSplit names it by; `fixed` cannot be split.
-  void declare(VarId var, std::int64_t extent, std::size_t loop = fixed, std::optional<Affine> stands_for = std::nullopt);
+  explicit IndexSpace(BlockBuilder& b) : b_(b) {}
+  /// `loop`: the number that NeedSplit names a variable by; `fixed` cannot be split.
+  void set_loop(VarId var, std::size_t loop);
+  /// A new variable that stands for an expression.
+  VarId stand_for(const Affine& expression, std::int64_t extent, std::size_t loop = fixed);
   std::int64_t extent(VarId var) const;
   /// Least and greatest value.
   std::pair<std::int64_t, std::int64_t> range(const Affine& a) const;
@@ -64,10 +67,12 @@ class IndexSpace {
 
  private:
   struct Entry {
-    std::int64_t extent = -1;
     std::size_t loop = fixed;
     std::optional<Affine> stands_for;
   };
+  const Entry& entry(VarId var) const;
+
+  BlockBuilder& b_;
   std::vector<Entry> entries_;  // by variable
 };
 

@@ -44,7 +44,6 @@ ScalarId ElementEmitter::accumulate_serially(const std::vector<std::int64_t>& ex
       return leave();
     }
     b_.loop("", 0, {Affine(extents[i])}, LoopKind::serial, 1, [&](VarId var) {
-      space_.declare(var, extents[i]);
       index.emplace_back(var);
       open(i + 1);
       index.pop_back();

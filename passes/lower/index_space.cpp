@@ -5,14 +5,27 @@
 
 namespace burin::passes::lower {
 
-void IndexSpace::declare(VarId var, std::int64_t extent, std::size_t loop, std::optional<Affine> stands_for) {
+void IndexSpace::set_loop(VarId var, std::size_t loop) {
   if (entries_.size() <= var.index) entries_.resize(var.index + 1);
-  entries_[var.index] = {extent, loop, std::move(stands_for)};
+  entries_[var.index].loop = loop;
+}
+
+VarId IndexSpace::stand_for(const Affine& expression, std::int64_t extent, std::size_t loop) {
+  const VarId var = b_.new_var("", extent);
+  set_loop(var, loop);
+  entries_[var.index].stands_for = expression;
+  return var;
+}
+
+const IndexSpace::Entry& IndexSpace::entry(VarId var) const {
+  static const Entry none;
+  return var.index < entries_.size() ? entries_[var.index] : none;
 }
 
 std::int64_t IndexSpace::extent(VarId var) const {
-  BURIN_CHECK(var.index < entries_.size() && entries_[var.index].extent >= 0, "a variable of unknown range");
-  return entries_[var.index].extent;
+  const std::int64_t extent = b_.extent(var);
+  BURIN_CHECK(extent >= 0, "a variable of unknown range");
+  return extent;
 }
 
 std::pair<std::int64_t, std::int64_t> IndexSpace::range(const Affine& a) const {
@@ -42,8 +55,8 @@ std::optional<std::pair<Affine, Affine>> IndexSpace::divide(const Affine& e, std
     for (const auto& [var, coefficient] : remainder.terms) {
       // In steps of `factor` the variable moves the index by a multiple of the divisor.
       const std::int64_t factor = divisor / std::gcd(divisor, coefficient);
-      const Entry& entry = entries_[var.index];
-      if (entry.loop != fixed && entry.extent > factor && entry.extent % factor == 0) throw NeedSplit{entry.loop, factor};
+      const std::size_t loop = entry(var).loop;
+      if (loop != fixed && extent(var) > factor && extent(var) % factor == 0) throw NeedSplit{loop, factor};
     }
   return std::nullopt;
 }
@@ -52,7 +65,7 @@ Affine IndexSpace::resolve(Affine a) const {
   for (bool changed = true; changed;) {
     changed = false;
     for (const auto& [var, coefficient] : a.terms)
-      if (const auto& real = entries_[var.index].stands_for) {
+      if (const auto& real = entry(var).stands_for) {
         a = substitute(a, var, *real);
         changed = true;
         break;

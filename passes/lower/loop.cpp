@@ -20,7 +20,7 @@ LoweredKernel emit_loop(const Function& body, const Target& target, const InPlac
   const std::vector<BufferId>& outs = parameters.results;
 
   BlockBuilder b(kernel);
-  IndexSpace space;
+  IndexSpace space(b);
   ElementEmitter emitter(body, b, space, parameters.args);
   const std::int64_t lanes = std::min<std::int64_t>(native_lanes(target), 16);
   std::vector<std::size_t> numbers(nest.extents.size());
@@ -79,24 +79,17 @@ std::optional<LoweredKernel> emit_blocks(const Function& body, const Target& tar
     if (!halves.contains(k.result)) halves[k.result] = add_half(kernel, rows, columns);
 
   BlockBuilder b(kernel);
-  IndexSpace space;
+  IndexSpace space(b);
   ElementEmitter emitter(body, b, space, parameters.args);
   const std::int64_t lanes = std::min<std::int64_t>(native_lanes(target), 16);
   for (AxisBlocks* axis : {&rows, &columns}) {
-    if (axis->count == 1) continue;
-    const VarId task = kernel.new_var("t");
-    kernel.tasks.emplace_back(task, axis->count);
-    space.declare(task, axis->count);
-    axis->block = Affine(task);
+    if (axis->count > 1) axis->block = Affine(b.task("t", axis->count));
   }
   const auto over = [&](const AxisBlocks& axis, LoopKind kind, const std::function<void(const Affine& local, const Affine& whole)>& f) {
     std::vector<Affine> bounds = {Affine(axis.size)};
     if (axis.count * axis.size > axis.total) bounds.push_back(Affine(axis.total) - axis.block * axis.size);
     b.loop("", 0, bounds, kind, kind == LoopKind::vector ? lanes : 1, [&](VarId var) {
-      space.declare(var, axis.size);
-      const VarId whole = kernel.new_var("");
-      space.declare(whole, axis.total, IndexSpace::fixed, axis.block * axis.size + Affine(var));
-      f(Affine(var), Affine(whole));
+      f(Affine(var), Affine(space.stand_for(axis.block * axis.size + Affine(var), axis.total)));
     });
   };
   over(rows, LoopKind::serial, [&](const Affine& row, const Affine& whole_row) {

@@ -29,9 +29,7 @@ void MatmulEmitter::stand_for(Dim dim, const Affine& expression) {
     loop_value_[i] = Affine(0);
     return;
   }
-  const VarId var = b_.kernel().new_var("");
-  space_.declare(var, loops_.extents[i], i, expression);
-  loop_value_[i] = Affine(var);
+  loop_value_[i] = Affine(space_.stand_for(expression, loops_.extents[i], i));
 }
 
 BufferId MatmulEmitter::tile_buffer(std::int64_t rows, std::int64_t columns) {
@@ -50,7 +48,6 @@ void MatmulEmitter::over_tiles(const Affine& block, std::int64_t per_block, std:
     std::vector<Affine> bounds = {Affine(most)};
     if (blocks > 1 && whole < blocks * per_block) bounds.push_back(Affine(whole) - block * per_block);
     b_.loop("", 0, bounds, LoopKind::serial, 1, [&](VarId i) {
-      space_.declare(i, most);
       f(block * per_block + Affine(i), size);
     });
   }
@@ -73,9 +70,7 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
                       (column_tile - column_block_ * tiles_.column_block);
   const auto over_tile = [&](const std::function<void(const Affine& r, const Affine& c)>& f) {
     b_.loop("r", 0, {Affine(height)}, LoopKind::unroll, 1, [&](VarId r) {
-      space_.declare(r, height);
       b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-        space_.declare(c, width);
         f(Affine(r), Affine(c));
       });
     });
@@ -89,12 +84,9 @@ void MatmulEmitter::emit_tile(const Affine& row_tile, std::int64_t rows, const A
   });
   Stmt mma{.kind = StmtKind::mma};
   mma.buffer = tile;
-  mma.row = b_.kernel().new_var("r");
-  mma.column = b_.kernel().new_var("c");
-  mma.depth = b_.kernel().new_var("k");
-  space_.declare(mma.row, height);
-  space_.declare(mma.column, width);
-  space_.declare(mma.depth, steps);
+  mma.row = b_.new_var("r", height);
+  mma.column = b_.new_var("c", width);
+  mma.depth = b_.new_var("k", steps);
   mma.hi = {Affine(steps)};
   mma.block = tiles_.block;
   stand_for(Dim::m, row + Affine(mma.row));
@@ -168,7 +160,6 @@ void MatmulEmitter::emit_panels(bool first_outer, bool last_outer) {
   const std::int64_t middle_end = rest > 0 ? whole : whole - 1;
   if (middle_end - done > 1) {
     b_.loop("p", Affine(done), {Affine(middle_end)}, LoopKind::serial, 1, [&](VarId p) {
-      space_.declare(p, middle_end);
       emit_panel(Affine(p, tiles_.depth), tiles_.depth, false, false);
     });
     done = middle_end;
@@ -200,7 +191,7 @@ void MatmulEmitter::emit_task() {
   fixed_round(0, true, rounds == 1);
   if (positions.size() == 2 && rounds > 3) {
     b_.loop("", Affine(1), {Affine(rounds - 1)}, LoopKind::serial, 1, [&](VarId var) {
-      space_.declare(var, rounds - 1, positions[0]);
+      space_.set_loop(var, positions[0]);
       loop_value_[positions[0]] = Affine(var);
       emit_panels(false, false);
     });
@@ -211,7 +202,6 @@ void MatmulEmitter::emit_task() {
 
 // The grid: batch, outer m, outer n, then blocks of the inner m and n; of a packing kernel, those of its side.
 void MatmulEmitter::open_grid() {
-  Kernel& kernel = lowered_.kernel;
   const auto skips = [&](Dim dim) {
     return (part_ == MatmulPart::lhs && dim == Dim::n) || (part_ == MatmulPart::rhs && dim == Dim::m);
   };
@@ -220,17 +210,12 @@ void MatmulEmitter::open_grid() {
     const Dim dim = loops_.dims[i];
     if (dim == Dim::k || skips(dim) || (dim != Dim::batch && i == loops_.of(dim).back())) continue;
     if (loops_.extents[i] == 1) continue;
-    const VarId var = kernel.new_var("");
-    kernel.tasks.emplace_back(var, loops_.extents[i]);
-    space_.declare(var, loops_.extents[i], i);
+    const VarId var = b_.task("", loops_.extents[i]);
+    space_.set_loop(var, i);
     loop_value_[i] = Affine(var);
   }
   const auto block_var = [&](const char* name, std::int64_t blocks) {
-    if (blocks <= 1) return Affine(0);
-    const VarId var = kernel.new_var(name);
-    kernel.tasks.emplace_back(var, blocks);
-    space_.declare(var, blocks);
-    return Affine(var);
+    return blocks > 1 ? Affine(b_.task(name, blocks)) : Affine(0);
   };
   if (part_ != MatmulPart::rhs) row_block_ = block_var("mb", tiles_.row_blocks);
   if (part_ != MatmulPart::lhs) column_block_ = block_var("nb", tiles_.column_blocks);
@@ -244,8 +229,8 @@ void MatmulEmitter::choose_places() {
   for (Dim dim : {Dim::m, Dim::n, Dim::k})
     for (std::size_t i : loops_.of(dim)) {
       if (dim != Dim::k && i != loops_.of(dim).back()) continue;
-      const VarId var = kernel.new_var("");
-      space_.declare(var, loops_.extents[i], i);
+      const VarId var = b_.new_var("", loops_.extents[i]);
+      space_.set_loop(var, i);
       loop_value_[i] = Affine(var);
     }
   compute_downstream();

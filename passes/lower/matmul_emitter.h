@@ -120,7 +120,7 @@ class MatmulEmitter {
 
   LoweredKernel lowered_;
   BlockBuilder b_{lowered_.kernel};
-  IndexSpace space_;
+  IndexSpace space_{b_};
   std::optional<ElementEmitter> emitter_;
   std::vector<BufferId> args_, results_;
   std::vector<Affine> loop_value_;  // by loop: its variable, or the expression of the inner one

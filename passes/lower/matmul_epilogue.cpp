@@ -62,9 +62,7 @@ void MatmulEmitter::finish_tile(BufferId tile, std::int64_t rows, std::int64_t c
       });
     });
   b_.loop("r", 0, {Affine(rows)}, spill ? LoopKind::serial : LoopKind::unroll, 1, [&](VarId r) {
-    space_.declare(r, rows);
     b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-      space_.declare(c, columns);
       emitter_->enter();
       stand_for(Dim::m, row + Affine(r));
       stand_for(Dim::n, column + Affine(c));

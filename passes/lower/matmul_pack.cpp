@@ -83,7 +83,6 @@ void MatmulEmitter::over_steps(std::int64_t depth, LoopKind kind,
   const std::int64_t whole = depth / tiles_.unit;
   if (whole > 0)
     b_.loop("k", 0, {Affine(whole)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId k) {
-      space_.declare(k, whole);
       f(Affine(k), tiles_.unit);
     });
   if (depth % tiles_.unit != 0) f(Affine(whole), depth % tiles_.unit);
@@ -130,20 +129,17 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
           const auto block = [&](const Affine& first, std::int64_t count) {
             over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) {
               b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
-                space_.declare(c, count);
                 pack_one(step, k, first + Affine(c), false);
               });
               if (count == tiles_.lanes) return;
               const ScalarId zero = b_.constant(packed_dtype(), 0);
               b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
-                space_.declare(c, tiles_.lanes);
                 b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), first + Affine(c), panel_start, step))}, zero);
               });
             });
           };
           if (whole > 0) {
             b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
-              space_.declare(q, whole);
               block(Affine(q, tiles_.lanes), tiles_.lanes);
             });
           }
@@ -151,16 +147,13 @@ void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
         } else {
           over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
             b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-              space_.declare(c, padded(columns));
               pack_one(step, k, Affine(c), padded(columns) != columns);
             });
           });
         }
         if (tiles_.padded_steps(depth) == tiles_.steps(depth)) return;
         b_.loop("k", Affine(tiles_.steps(depth)), {Affine(tiles_.padded_steps(depth))}, LoopKind::serial, 1, [&](VarId k) {
-          space_.declare(k, tiles_.padded_steps(depth));
           b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-            space_.declare(c, padded(columns));
             b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), Affine(c), panel_start, Affine(k)))},
                      b_.constant(packed_dtype(), 0));
           });
@@ -173,9 +166,7 @@ void MatmulEmitter::clear_lhs(const Affine& tile, const Affine& panel_start, std
                               std::int64_t first_step, std::int64_t steps) {
   if (first_row == rows || first_step == steps) return;
   b_.loop("r", Affine(first_row), {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
-    space_.declare(r, rows);
     b_.loop("k", Affine(first_step), {Affine(steps)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
-      space_.declare(k, steps);
       b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, Affine(r), panel_start, Affine(k)))}, b_.constant(packed_dtype(), 0));
     });
   });
@@ -187,7 +178,6 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
       [&](const Affine& tile, std::int64_t rows) {
         const auto over_rows = [&](std::int64_t count, LoopKind kind, const std::function<void(const Affine&)>& f) {
           b_.loop("r", 0, {Affine(count)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
-            space_.declare(r, count);
             f(Affine(r));
           });
         };
@@ -204,7 +194,6 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
         const auto turned = [&](const Affine& first, std::int64_t count, std::int64_t k) {
           over_rows(padded(rows), LoopKind::vector, [&](const Affine& r) {
             b_.loop("k", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId step) {
-              space_.declare(step, count);
               pack_one(r, first + Affine(step), k, padded(rows) != rows);
             });
           });
@@ -217,7 +206,6 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
           const std::int64_t whole = depth / tiles_.unit, vectors = whole / tiles_.lanes, rest = whole % tiles_.lanes;
           if (vectors > 0)
             b_.loop("q", 0, {Affine(vectors)}, LoopKind::serial, 1, [&](VarId q) {
-              space_.declare(q, vectors);
               turned(Affine(q, tiles_.lanes), tiles_.lanes, tiles_.unit);
             });
           if (rest > 0) turned(Affine(vectors * tiles_.lanes), rest, tiles_.unit);

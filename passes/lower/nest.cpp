@@ -42,7 +42,7 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
   all.extents = extents;
   const auto number = [&](std::size_t i) { return i < numbers.size() ? numbers[i] : IndexSpace::fixed; };
   const auto declare = [&](VarId var, std::size_t i) {
-    space.declare(var, extents[i], number(i));
+    space.set_loop(var, number(i));
     all.vars.push_back(var);
   };
   const std::size_t n = extents.size();
@@ -74,25 +74,15 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
   const std::int64_t blocks = ceil_div(extents[cut], block);
   block = ceil_div(ceil_div(extents[cut], blocks), step) * step;  // even shares
   const std::int64_t count = ceil_div(extents[cut], block);
-  Kernel& kernel = b.kernel();
-  for (std::size_t i = 0; i < cut; ++i) {
-    const VarId var = kernel.new_var("");
-    kernel.tasks.emplace_back(var, extents[i]);
-    declare(var, i);
-  }
+  for (std::size_t i = 0; i < cut; ++i) declare(b.task("", extents[i]), i);
   if (count == 1) return framed([&] { open(cut); });
-  const VarId task = kernel.new_var("t");
-  kernel.tasks.emplace_back(task, count);
-  space.declare(task, count);
+  const VarId task = b.task("t", count);
   std::vector<Affine> bounds = {Affine(block)};
   if (extents[cut] % block != 0) bounds.push_back(Affine(extents[cut]) - Affine(task, block));
   framed([&] {
     b.loop("", 0, bounds, loop_kind(cut), width(cut), [&](VarId var) {
-      space.declare(var, block);
       // Indices are computed with one variable over the whole extent, which stands for block * task + position.
-      const VarId whole = kernel.new_var("");
-      space.declare(whole, extents[cut], number(cut), Affine(task, block) + Affine(var));
-      all.vars.push_back(whole);
+      all.vars.push_back(space.stand_for(Affine(task, block) + Affine(var), extents[cut], number(cut)));
       open(cut + 1);
     });
   });
@@ -124,22 +114,18 @@ void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std
     if (i == n) return body(all);
     if (i != cut) {
       return loop(i, {Affine(nest.extents[i])}, [&](VarId var) {
-        space.declare(var, nest.extents[i], number(i));
+        space.set_loop(var, number(i));
         all.vars.push_back(var);
         open(i + 1);
       });
     }
     const std::int64_t blocks = ceil_div(extent, block);
     b.loop("", 0, {Affine(blocks)}, LoopKind::serial, 1, [&](VarId outer) {
-      space.declare(outer, blocks);
       std::vector<Affine> bounds = {Affine(block)};
       if (extent % block != 0) bounds.push_back(Affine(extent) - Affine(outer, block));
       frame.before();
       loop(i, std::move(bounds), [&](VarId inner) {
-        space.declare(inner, block);
-        const VarId whole = b.kernel().new_var("");
-        space.declare(whole, extent, number(i), Affine(outer, block) + Affine(inner));
-        all.vars.push_back(whole);
+        all.vars.push_back(space.stand_for(Affine(outer, block) + Affine(inner), extent, number(i)));
         open(i + 1);
       });
       frame.after();

@@ -109,7 +109,7 @@ class RowsEmitter {
 
   LoweredKernel main_;
   BlockBuilder b_{main_.kernel};
-  IndexSpace space_;
+  IndexSpace space_{b_};
   std::optional<ElementEmitter> emitter_;
   std::vector<BufferId> results_;
   NestVars across_, along_;
@@ -322,7 +322,7 @@ LoweredKernel RowsEmitter::combine_partials(std::int64_t num_partials, const std
   LoweredKernel combine;
   combine.kernel.name = body_.name() + "_columns";
   BlockBuilder b(combine.kernel);
-  IndexSpace space;
+  IndexSpace space(b);
   std::vector<BufferId> args, partials, results;
   for (std::uint32_t i = 0; i < body_.args().size(); ++i)
     args.push_back(add_param(combine.kernel, combine.params, body_.args()[i], Space::in, {Param::arg, i}));
@@ -389,7 +389,7 @@ Lowering RowsEmitter::run() {
   if (!plan_.column_reductions.empty()) {
     Kernel probe;
     BlockBuilder pb(probe);
-    IndexSpace ps;
+    IndexSpace ps(pb);
     open_nest(pb, ps, across, {}, true, column_grain(), lanes, [](const NestVars&) {});
     num_tasks = probe.num_tasks();
   }
@@ -424,7 +424,6 @@ Lowering RowsEmitter::run() {
 
   const auto over_columns = [&](const auto& f) {
     b_.loop("", 0, {Affine(plan_.row_size)}, LoopKind::vector, native_lanes(target_), [&](VarId var) {
-      space_.declare(var, plan_.row_size);
       f(Affine(var));
     });
   };

@@ -74,7 +74,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   }
 
   BlockBuilder b(kernel);
-  IndexSpace space;
+  IndexSpace space(b);
   ElementEmitter emitter(body, b, space, args);
   const std::int64_t lanes = striped ? native_lanes(target) : 1;
   const std::int64_t row = type.rank() == 0 ? 1 : type.shape[last];
@@ -83,10 +83,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   if (striped) {
     const std::int64_t width = std::max(2 * lanes, (row / 16 + lanes - 1) / lanes * lanes), count = (row + width - 1) / width;
     if (count > 1) {
-      const VarId task = kernel.new_var("t");
-      kernel.tasks.emplace_back(task, count);
-      space.declare(task, count);
-      stripe = Affine(task, width);
+      stripe = Affine(b.task("t", count), width);
       bounds = {Affine(width)};
       if (row % width != 0) bounds.push_back(Affine(row) - stripe);
     }
@@ -103,15 +100,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
       const bool innermost = vector && i + 1 == extents.size();
       b.loop("", 0, innermost ? bounds : std::vector<Affine>{Affine(extents[i])}, innermost && lanes > 1 ? LoopKind::vector : LoopKind::serial,
              innermost ? lanes : 1, [&](VarId var) {
-               if (innermost) {
-                 space.declare(var, bounds[0].constant);
-                 const VarId whole = kernel.new_var("");
-                 space.declare(whole, extents[i], IndexSpace::fixed, stripe + Affine(var));
-                 at.emplace_back(whole);
-               } else {
-                 space.declare(var, extents[i]);
-                 at.emplace_back(var);
-               }
+               at.emplace_back(innermost ? space.stand_for(stripe + Affine(var), extents[i]) : var);
                open(i + 1);
                at.pop_back();
              });
