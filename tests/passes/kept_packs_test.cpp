@@ -8,6 +8,7 @@
 
 #include "ir/kernel/program.h"
 #include "ir/parser.h"
+#include "passes/lower/program.h"
 #include "passes/pipeline.h"
 #include "tests/support/machine.h"
 
@@ -89,6 +90,9 @@ void check(const std::string& text, const std::vector<int>& donated, std::size_t
     const Program without = build_program(f, target, options_for(f, donated, false));
     ASSERT_EQ(with_copies.kept.size(), kept) << print(with_copies);
     EXPECT_TRUE(without.kept.empty());
+    std::int64_t copies = 0;
+    for (const KeptValue& value : with_copies.kept) copies += value.type.bytes();
+    EXPECT_EQ(held_bytes(with_copies) - with_copies.arena_bytes, held_bytes(without) - without.arena_bytes + copies);
     EXPECT_EQ(parse_program(print(with_copies)).kept.size(), kept);
     EXPECT_EQ(print(parse_program(print(with_copies))), print(with_copies));
 
