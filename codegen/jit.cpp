@@ -1,6 +1,7 @@
 // Kernels become a module of LLVM, and machine code that those who need it share.
 #include "codegen/module.h"
 
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -35,11 +36,10 @@ namespace {
 std::string plain_symbol(const std::string& name) {
   std::string symbol;
   for (char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    symbol += plain ? c : '_';
+    symbol += llvm::isAlnum(c) ? c : '_';
   }
   constexpr std::array<std::string_view, 5> taken = {"", "burin_report_index", "memcpy", "memmove", "memset"};
-  if (std::ranges::find(taken, symbol) != taken.end() || (symbol[0] >= '0' && symbol[0] <= '9')) symbol = "kernel_" + symbol;
+  if (std::ranges::find(taken, symbol) != taken.end() || llvm::isDigit(symbol[0])) symbol = "kernel_" + symbol;
   return symbol;
 }
 

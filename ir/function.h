@@ -64,7 +64,7 @@ class Function {
   std::span<const ValueId> operands(OpId op) const {
     return {operands_.data() + ops_[op.index].first_operand, ops_[op.index].num_operands};
   }
-  ValueId operand(OpId op, std::size_t i) const { return operands_[ops_[op.index].first_operand + i]; }
+  ValueId operand(OpId op, std::size_t i) const { return operands(op)[i]; }
   /// Results of an op are consecutive values.
   ValueId result(OpId op, std::size_t i = 0) const { return ValueId{ops_[op.index].first_result.index + i}; }
   std::size_t num_results(OpId op) const { return ops_[op.index].num_results; }

@@ -104,7 +104,7 @@ std::size_t AttentionEmitter::add_factor(std::vector<Factor>& list, Factor facto
   const auto place = find_place(body_, v, at, *emitter_);
   const bool divides = b_.kernel().body.size() > before;
   b_.kernel().body.resize(before);
-  factor.source = place && !divides ? place->arg : body_.args().size() + v.index;
+  factor.source = place && !divides ? body_.args()[place->arg] : v;
   factor.offset = place && !divides ? place->offset : emitter_->flat(at);
   if (place && !divides) {
     const VarId inner = at_[plan_.num_axes()].terms[0].first, along = at_[axis].terms[0].first;

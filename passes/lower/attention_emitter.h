@@ -49,7 +49,7 @@ class AttentionEmitter {
     bool along_inner = true;  // neighbours along the inner axis are neighbours in memory
     BufferId buffer{};
     // Equal for factors that hold the same elements.
-    std::size_t source = 0;
+    ValueId source{};
     Affine offset{};
   };
   struct Product {

@@ -275,10 +275,9 @@ class DomainFinder {
           };
           if (!is(batch) && !is(contract)) free.push_back(dims[axis]);
         }
-        const Affine added = inner_extent(op) == 1 ? Affine(0) : Affine(inner);
-        if (side == 1) result.push_back(added);
+        if (side == 1) result.emplace_back(inner);
         result.insert(result.end(), free.begin(), free.end());
-        if (side == 0) result.push_back(added);
+        if (side == 0) result.emplace_back(inner);
         d_.place[v.index] = Index::of_dims(shape, std::move(result));
         inner_of_[v.index] = inner_extent(op);
         return;
@@ -468,7 +467,7 @@ namespace {
 
 // `last`: nothing but moves is made of v before it is summed.
 std::optional<Exponentials> exponentials_in(const Function& body, const AttentionPlan& plan, ValueId v, bool last) {
-  if (body.is_arg(v) || !plan.reduced[v.index]) return std::nullopt;
+  if (body.is_arg(v)) return std::nullopt;
   const OpId op = body.def(v);
   const auto with = [&](ValueId linear, ValueId other, Op how) -> std::optional<Exponentials> {
     auto found = exponentials_in(body, plan, linear, false);

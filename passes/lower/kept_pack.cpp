@@ -4,6 +4,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/check.h"
+
 namespace burin::passes::lower {
 namespace {
 
@@ -14,7 +16,7 @@ void over_units(BlockBuilder& b, const AxisBlocks& axis, std::int64_t unit, Loop
   const std::int64_t per_block = axis.size / unit, whole = axis.total / unit, rest = axis.total % unit;
   if (const std::int64_t most = std::min(per_block, whole); most > 0) {
     std::vector<Affine> bounds = {Affine(most)};
-    if (axis.count > 1 && whole < axis.count * per_block) bounds.push_back(Affine(whole) - axis.block * per_block);
+    if (whole < axis.count * per_block) bounds.push_back(Affine(whole) - axis.block * per_block);
     b.loop("", 0, bounds, kind, lanes, [&](VarId i) { f(axis.block * per_block + Affine(i), Affine(i, unit), unit); });
   }
   if (rest == 0) return;
@@ -28,7 +30,8 @@ void over_units(BlockBuilder& b, const AxisBlocks& axis, std::int64_t unit, Loop
 }  // namespace
 
 bool blocks_fit(const PackedMatrix& matrix, const AxisBlocks& rows, const AxisBlocks& columns) {
-  if (matrix.rows != rows.total || matrix.columns != columns.total) return false;
+  if (matrix.rows != rows.total) return false;
+  BURIN_CHECK(matrix.columns == columns.total, "an update of another size than the packed matrix");
   const auto fits = [](const AxisBlocks& axis, std::int64_t unit) { return axis.count == 1 || axis.size % unit == 0; };
   return fits(rows, matrix.k_is_columns ? matrix.width : 2) && fits(columns, matrix.k_is_columns ? 2 : matrix.width);
 }

@@ -26,7 +26,7 @@ LoweredKernel emit_loop(const Function& body, const Target& target, const InPlac
   std::vector<std::size_t> numbers(nest.extents.size());
   std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   if (nest.size() > 0)
-    open_nest(b, space, nest, numbers, true, task_grain, lanes, [&](const NestVars& vars) {
+    open_nest(b, space, nest, numbers, task_grain, lanes, [&](const NestVars& vars) {
       const Affine flat = vars.flat();
       for (std::size_t i = 0; i < outs.size(); ++i) {
         const Shape& shape = body.type(body.results()[i]).shape;

@@ -35,7 +35,7 @@ Affine NestVars::flat() const {
   return offset;
 }
 
-void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, bool tasks, std::int64_t grain, std::int64_t lanes,
+void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, std::int64_t grain, std::int64_t lanes,
                const std::function<void(const NestVars&)>& body, const TaskFrame& frame) {
   const auto& extents = nest.extents;
   NestVars all;
@@ -62,8 +62,8 @@ void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::
     loops();
     if (frame.after) frame.after();
   };
-  BURIN_CHECK(!tasks || nest.size() > 0, "tasks for a nest without elements");
-  if (!tasks) return framed([&] { open(0); });
+  if (grain == 0) return framed([&] { open(0); });
+  BURIN_CHECK(nest.size() > 0, "tasks for a nest without elements");
 
   // Loops before `cut` are the grid; loop `cut` is shared out in blocks.
   std::size_t cut = 0;

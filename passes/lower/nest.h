@@ -36,15 +36,15 @@ struct TaskFrame {
   std::function<void()> before, after;
 };
 
-/// Opens the loops of `nest` around `body`. With `tasks`, outer loops become the kernel's grid until one task holds about
-/// `grain` iterations. The innermost loop is a vector loop of `lanes` lanes (1: serial).
+/// Opens the loops of `nest` around `body`. With a grain, outer loops become the kernel's grid until one task holds about
+/// that many iterations; 0: no grid. The innermost loop is a vector loop of `lanes` lanes (1: serial).
 /// NeedSplit names loop i by numbers[i]; loops without a number cannot be split.
-void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, bool tasks, std::int64_t grain, std::int64_t lanes,
+void open_nest(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, std::int64_t grain, std::int64_t lanes,
                const std::function<void(const NestVars&)>& body, const TaskFrame& frame = {});
 
 /// Iterations of a nest that one lane of an accumulator of `lanes` lanes takes.
 std::int64_t chain_of(const Nest& nest, std::int64_t lanes);
-/// Opens all loops of `nest`, of a longer chain than `chain`, as open_nest without tasks does, but in blocks of at most `chain`
+/// Opens all loops of `nest`, of a longer chain than `chain`, as open_nest without a grid does, but in blocks of at most `chain`
 /// iterations per lane, with `frame` around each block.
 void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std::vector<std::size_t>& numbers, std::int64_t chain, std::int64_t lanes,
                  const std::function<void(const NestVars&)>& body, const TaskFrame& frame);

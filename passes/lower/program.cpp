@@ -71,9 +71,9 @@ class ProgramBuilder {
     casts_.resize(f_.num_values(), false);
     if (!packs_.wanted()) return;
     f_.for_each_op([&](OpId op) {
-      if (f_.kind(op) != Op::fusion || f_.num_results(op) != 1 || f_.operands(op).size() != 1 || !f_.is_arg(f_.operand(op, 0))) return;
+      if (f_.kind(op) != Op::fusion || f_.num_results(op) != 1) return;
       const Function& body = *f_.attrs<Op::fusion>(op).body;
-      casts_[f_.result(op).index] = body.num_ops() == 1 && body.kind(OpId{0u}) == Op::convert &&
+      casts_[f_.result(op).index] = body.num_ops() == 1 && body.kind(OpId{0u}) == Op::convert && f_.is_arg(f_.operand(op, 0)) &&
                                     body.type(body.args()[0]).dtype == DType::f32 && body.type(body.results()[0]).dtype == DType::bf16;
     });
   }

@@ -246,7 +246,7 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
   if (std::any_of(running.begin(), running.end(), [](const Running& r) { return r.total.has_value(); }))
     open_blocks(b_, space_, along_nest_, along_numbers_, block_chain, lanes, element_of_row, block);
   else
-    open_nest(b_, space_, along_nest_, along_numbers_, false, 0, lanes, element_of_row);
+    open_nest(b_, space_, along_nest_, along_numbers_, 0, lanes, element_of_row);
   for (const Running& r : running) {
     ScalarId value = b_.finish(r.total.value_or(r.acc), r.dtype);
     const DType dtype = body_.type(body_.result(r.op)).dtype;
@@ -307,7 +307,7 @@ void RowsEmitter::store_columns(ElementEmitter& emitter, const std::vector<Buffe
   emitter.set_hook(column_value);
   std::size_t next = 0;
   Nest nest({plan_.row_size});
-  open_nest(emitter.builder(), emitter.space(), nest, {}, false, 0, native_lanes(target_), [&](const NestVars& vars) {
+  open_nest(emitter.builder(), emitter.space(), nest, {}, 0, native_lanes(target_), [&](const NestVars& vars) {
     emitter.enter();
     for (ValueId v : body_.results()) {
       if (plan_.level[v.index] != RowLevel::column) continue;
@@ -390,7 +390,7 @@ Lowering RowsEmitter::run() {
     Kernel probe;
     BlockBuilder pb(probe);
     IndexSpace ps(pb);
-    open_nest(pb, ps, across, {}, true, column_grain(), lanes, [](const NestVars&) {});
+    open_nest(pb, ps, across, {}, column_grain(), lanes, [](const NestVars&) {});
     num_tasks = probe.num_tasks();
   }
   const bool partials = num_tasks > 1 && !plan_.column_reductions.empty();
@@ -457,7 +457,7 @@ Lowering RowsEmitter::run() {
       });
     }
   };
-  open_nest(b_, space_, across, across_numbers_, true, column_grain(), lanes,
+  open_nest(b_, space_, across, across_numbers_, column_grain(), lanes,
             [&](const NestVars& vars) {
               across_ = vars;
               emit_row();

@@ -115,7 +115,6 @@ bool plan_rows(const Function& body, RowsPlan* plan) {
         else
           good = from[i] == 1;
       good = good && real == kept && from.size() == plan->num_rows;
-      plan->level[result.index] = RowLevel::element;
       return;
     }
     if (kind == Op::gather && reduced[body.operand(op, 0).index] && !reduced[body.operand(op, 1).index] && !any_row) {
