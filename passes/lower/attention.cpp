@@ -197,7 +197,7 @@ void AttentionEmitter::make_buffers() {
   std::vector<std::int64_t> columns = {tiles_.columns};
   for (const Product& product : products_) {
     const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
-    columns.push_back(std::min(width, 2 * tiles_.lanes));
+    if (width >= 2 * tiles_.lanes) columns.push_back(2 * tiles_.lanes);
     if (width % (2 * tiles_.lanes) != 0) columns.push_back(tiles_.lanes);
   }
   for (std::int64_t c : columns)

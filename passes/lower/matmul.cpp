@@ -175,10 +175,6 @@ void MatmulEmitter::emit_task() {
   const auto set_round = [&](const std::function<Affine(std::size_t)>& value) {
     for (std::size_t i = 0; i + 1 < positions.size(); ++i) loop_value_[positions[i]] = value(i);
   };
-  if (rounds == 1) {
-    set_round([](std::size_t) { return Affine(0); });
-    return emit_panels(true, true);
-  }
   const auto fixed_round = [&](std::int64_t round, bool first, bool last) {
     std::vector<std::int64_t> digits(positions.size());
     for (std::size_t i = positions.size() - 1; i-- > 0;) {
