@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/message_ids.h"
 #include "codegen/perf_files.h"
 
 namespace burin::codegen {
@@ -87,8 +89,13 @@ class Memory final : public llvm::RTDyldMemoryManager {
  public:
   ~Memory() override {
     if (visible_) Listeners::instance().withdraw(key());
-    if (base_ != nullptr) munmap(base_, size_);
+    if (mapped_)
+      munmap(base_, size_);
+    else
+      std::free(base_);
   }
+  /// errno of what the system refused; nothing here can be called then.
+  int error() const { return error_; }
   void show(const llvm::object::ObjectFile& object, const llvm::RuntimeDyld::LoadedObjectInfo& loaded, const std::string& folder) {
     Listeners::instance().announce(key(), object, loaded, folder);
     visible_ = true;
@@ -103,7 +110,12 @@ class Memory final : public llvm::RTDyldMemoryManager {
     code_size_ = pages(code + slack + 4096);
     size_ = code_size_ + pages(constants + data + slack + 64 * 64);
     void* map = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    BURIN_CHECK(map != MAP_FAILED, "no memory for machine code");
+    mapped_ = map != MAP_FAILED;
+    if (!mapped_) {  // the linker takes no failure here: it works on memory that nobody will call
+      error_ = errno;
+      map = std::aligned_alloc(page, size_);
+      BURIN_CHECK(map != nullptr, "no memory to link in");
+    }
     base_ = static_cast<std::uint8_t*>(map);
     code_end_ = base_;
     data_end_ = base_ + code_size_;
@@ -116,9 +128,8 @@ class Memory final : public llvm::RTDyldMemoryManager {
   }
   bool finalizeMemory(std::string*) override {
     // The linker asks nobody whether this went well.
-    const bool sealed = mprotect(base_, code_size_, PROT_READ | PROT_EXEC) == 0 &&
-                        mprotect(base_ + code_size_, size_ - code_size_, PROT_READ) == 0;
-    BURIN_CHECK(sealed, "machine code cannot be made executable");
+    if (mapped_ && (mprotect(base_, code_size_, PROT_READ | PROT_EXEC) != 0 || mprotect(base_ + code_size_, size_ - code_size_, PROT_READ) != 0))
+      error_ = errno;
     return false;
   }
   // Nothing throws through a kernel.
@@ -147,7 +158,8 @@ class Memory final : public llvm::RTDyldMemoryManager {
   std::uint8_t* base_ = nullptr;
   std::uint8_t *code_end_ = nullptr, *data_end_ = nullptr;
   std::size_t size_ = 0, code_size_ = 0;
-  bool visible_ = false;
+  bool visible_ = false, mapped_ = false;
+  int error_ = 0;
 };
 
 }  // namespace
@@ -162,6 +174,7 @@ LinkedObject link(const std::string& object, const std::vector<std::string>& sym
   BURIN_CHECK(!linker.hasError(), linker.getErrorString().str());
   linker.finalizeWithMemoryManagerLocking();
   BURIN_CHECK(!linker.hasError(), linker.getErrorString().str());
+  if (memory->error() != 0) fail(Msg::no_code_memory, std::strerror(memory->error()));
   LinkedObject linked{memory, {}};
   for (const std::string& symbol : symbols) {
     const llvm::JITEvaluatedSymbol found = linker.getSymbol(symbol);

@@ -15,7 +15,7 @@ struct LinkedObject {
 };
 
 /// With `perf_folder`, gdb and perf are told, so that they know the code by name and line; what perf reads is put there. Throws Error when
-/// that cannot be written.
+/// that cannot be written, or when the process has no mapping left for the code.
 LinkedObject link(const std::string& object, const std::vector<std::string>& symbols, const std::string& perf_folder);
 
 }  // namespace burin::codegen

@@ -1,10 +1,14 @@
 // What a module promises beyond its kernels' results: names, features, no fused user ops, the same bytes every time.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
 #include <regex>
 
 #include "codegen/module.h"
 #include "tests/codegen/machine.h"
+#include "tests/support/errors.h"
+#include "tests/support/sanitized.h"
 
 namespace burin::test {
 namespace {
@@ -112,6 +116,29 @@ TEST(CodegenModule, many_kernels_on_several_threads_keep_their_order) {
     EXPECT_EQ(params[0].int_at(params[0].type().size() - 1), static_cast<std::int64_t>(i));
   }
   EXPECT_TRUE(codegen::compile({}, avx2_target())->entries().empty());
+}
+
+// The system gives a process so many mappings of memory, whoever takes them.
+TEST(CodegenModule, says_when_no_mapping_is_left_for_it) {
+  if (sanitized) GTEST_SKIP() << "a sanitizer needs mappings of its own";
+  const std::vector<Kernel> first = {multiply_add("first")};
+  std::vector<Kernel> kernels = {multiply_add("second")};
+  kernels[0].body[0].width = 16;
+  const auto module = codegen::compile(pointers(first), avx2_target());
+  constexpr std::size_t page = 4096;
+  std::vector<void*> taken;
+  taken.reserve(std::size_t{1} << 22);
+  for (bool readable = false; taken.size() < taken.capacity(); readable = !readable) {  // neighbours that differ stay two
+    void* map = mmap(nullptr, page, readable ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) break;
+    taken.push_back(map);
+  }
+  const std::string found = error_of([&] { codegen::compile(pointers(kernels), avx2_target()); });
+  for (void* map : taken) munmap(map, page);
+  if (taken.size() == taken.capacity()) GTEST_SKIP() << "this system gives a process more mappings than the test takes";
+  EXPECT_EQ(found, "no memory for machine code: Cannot allocate memory; a compiled program takes two of the mappings that a process may have, or more "
+                   "(vm.max_map_count)");
+  EXPECT_EQ(codegen::compile(pointers(kernels), avx2_target())->entries().size(), 1u);
 }
 
 // What is unrolled counts as often as it is emitted, so that the threads that compile end together.
