@@ -9,6 +9,7 @@
 #include "codegen/vector_math/log.h"
 #include "codegen/vector_math/pow.h"
 #include "codegen/vector_math/root.h"
+#include "codegen/vector_math/tanh.h"
 #include "codegen/vector_math/trig.h"
 
 namespace burin::codegen::math {

@@ -1,8 +1,14 @@
 #include "codegen/vector_math/emit_math.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <array>
+#include <numeric>
+#include <vector>
 
 #include "base/check.h"
 #include "codegen/vector_math/apply.h"
@@ -54,6 +60,40 @@ struct Float {
   friend Truth operator==(Float x, Float y) { return {x.b, x.b->CreateFCmpOEQ(x.v, y.v)}; }
 };
 
+/// table[index & 15] by permutations of registers: of 16 lanes where the function says that it wants registers of 512 bits, else of 8.
+llvm::Value* pick_of_16(llvm::IRBuilderBase& b, const std::array<double, 16>& table, llvm::Value* index) {
+  std::vector<float> numbers(table.begin(), table.end());
+  const auto constant = [&](std::size_t first, std::size_t count) {
+    return llvm::ConstantDataVector::get(b.getContext(), llvm::ArrayRef(numbers).slice(first, count));
+  };
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(index->getType());
+  if (vector == nullptr) {
+    llvm::Value* one = b.CreateInsertElement(llvm::PoisonValue::get(llvm::FixedVectorType::get(b.getInt32Ty(), 8)), index, std::uint64_t{0});
+    return b.CreateExtractElement(pick_of_16(b, table, one), std::uint64_t{0});
+  }
+  const unsigned lanes = vector->getNumElements();
+  const bool wide = b.GetInsertBlock()->getParent()->getFnAttribute("prefer-vector-width").getValueAsString() == "512";
+  const unsigned most = wide && lanes >= 16 ? 16 : 8;
+  if (lanes != most) {  // in parts, the last filled up
+    std::vector<llvm::Value*> parts;
+    for (unsigned first = 0; first < lanes; first += most) {
+      std::vector<int> part(most, -1);
+      for (unsigned lane = 0; lane < most && first + lane < lanes; ++lane) part[lane] = static_cast<int>(first + lane);
+      parts.push_back(pick_of_16(b, table, b.CreateShuffleVector(index, part)));
+    }
+    std::vector<int> kept(lanes);
+    std::iota(kept.begin(), kept.end(), 0);
+    return b.CreateShuffleVector(llvm::concatenateVectors(b, parts), kept);
+  }
+  if (most == 16)
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {constant(0, 16), index});
+  const auto half = [&](std::size_t first) {
+    return b.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {constant(first, 8), index});
+  };
+  llvm::Value* upper = b.CreateICmpSLT(b.CreateShl(index, 28), llvm::Constant::getNullValue(index->getType()));
+  return b.CreateSelect(upper, half(8), half(0));
+}
+
 /// The abstract machine over LLVM values; `shape` is any value with the number of lanes wanted.
 template <int Width>
 class LlvmMachine {
@@ -86,6 +126,8 @@ class LlvmMachine {
   I select(B c, I x, I y) const { return {b_, b_->CreateSelect(c.v, x.v, y.v)}; }
   I bits(F x) const { return {b_, b_->CreateBitCast(x.v, integer_)}; }
   F from_bits(I x) const { return {b_, b_->CreateBitCast(x.v, float_)}; }
+
+  F pick(const std::array<double, 16>& table, I index) const { return {b_, pick_of_16(*b_, table, index.v)}; }
 
   Wide wide() const { return Wide(*b_, shape_); }
   Float<64> widen(F x) const { return {b_, b_->CreateFPExt(x.v, like_shape(b_->getDoubleTy()))}; }

@@ -1,4 +1,4 @@
-// exp, exp2, expm1 and what is built on them: tanh, logistic, sinh, cosh.
+// exp, exp2, expm1 and what is built on them: logistic, sinh, cosh, tanh of f64.
 // Scheme: x = n ln2 + r with |r| <= ln2 / 2; exp(r) - 1 = r + r^2 q(r), q minimax; the result is scaled by 2^n in two
 // exact halves, so that a denormal result is rounded once.
 #pragma once
@@ -117,27 +117,6 @@ typename M::F expm1(M& m, typename M::F x) {
   constexpr bool f32 = M::width == 32;
   auto y = expm1_clamped(m, clamp_above(m, clamp_below(m, x, f32 ? -18 : -38), f32 ? 89 : 710));
   return m.select(m.abs(x) < m.f(f32 ? 0x1p-26 : 0x1p-55), x, y);
-}
-
-/// f32: an odd polynomial up to 0.6, beyond it 1 - 2 / (exp(2|x|) + 1). f64: (exp(2|x|) - 1) / (exp(2|x|) + 1).
-template <class M>
-typename M::F tanh(M& m, typename M::F x) {
-  auto one = m.f(1), two = m.f(2), a = m.abs(x);
-  if constexpr (M::width == 32) {
-    auto z = x * x;
-    auto p = horner(m, z, {-0x1.55553ap-2, 0x1.1108c8p-3, -0x1.b876b8p-5, 0x1.53bdbp-6, -0x1.7d734p-8});
-    auto small = m.fma(z * a, p, a);
-    auto b = clamp_above(m, a, 9.25);
-    auto [rounded, r] = reduce_exp(m, b + b);
-    auto scale = power_of_two(m, m.bits(rounded));
-    auto e = m.fma(m.fma(exp_quotient(m, r), r, one), r, one) * scale;
-    auto large = one - two / (e + one);
-    return m.copysign(m.select(a < m.f(0.6), small, large), x);
-  } else {
-    auto b = clamp_above(m, a, 19.5);
-    auto t = expm1_clamped(m, b + b);
-    return m.copysign(t / (t + two), x);
-  }
 }
 
 /// With y = exp(-|x|): 1 / (1 + y) for positive x; y / (1 + y) for negative x, which keeps the lower tail down to

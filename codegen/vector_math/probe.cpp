@@ -54,15 +54,22 @@ std::string entry_name(MathFn fn, int width) {
 
 std::string entry_name(HalfConversion c) { return "probe_convert_" + std::to_string(static_cast<int>(c)); }
 
-/// void name(x, y, out, n): a loop over vectors of `lanes`; body maps the loaded values to the stored one.
+/// Lanes of a vector, and bits of the registers that may hold it.
+struct Vectors {
+  Vectors(int lanes, const std::string& features) : lanes(lanes), bits(features.find("+avx512f") == std::string::npos ? 256 : 512) {}
+  int lanes, bits;
+};
+
+/// void name(x, y, out, n): a loop over such vectors; body maps the loaded values to the stored one.
 template <class Body>
-void add_loop(llvm::Module& module, const std::string& name, llvm::Type* in, int lanes, bool has_second, Body body) {
+void add_loop(llvm::Module& module, const std::string& name, llvm::Type* in, Vectors vectors, bool has_second, Body body) {
+  const int lanes = vectors.lanes;
   llvm::LLVMContext& context = module.getContext();
   llvm::IRBuilder<> b(context);
   llvm::Type* pointer = b.getPtrTy();
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {pointer, pointer, pointer, b.getInt64Ty()}, false);
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
-  function->addFnAttr("prefer-vector-width", "512");
+  function->addFnAttr("prefer-vector-width", std::to_string(vectors.bits));
   auto* entry = llvm::BasicBlock::Create(context, "entry", function);
   auto* loop = llvm::BasicBlock::Create(context, "loop", function);
   auto* done = llvm::BasicBlock::Create(context, "done", function);
@@ -86,17 +93,17 @@ void add_loop(llvm::Module& module, const std::string& name, llvm::Type* in, int
   b.CreateRetVoid();
 }
 
-void add_function(llvm::Module& module, MathFn fn, int width, int lanes) {
+void add_function(llvm::Module& module, MathFn fn, int width, Vectors vectors) {
   llvm::LLVMContext& context = module.getContext();
   llvm::Type* in = width == 32 ? llvm::Type::getFloatTy(context) : llvm::Type::getDoubleTy(context);
-  add_loop(module, entry_name(fn, width), in, lanes, math_arity(fn) == 2,
+  add_loop(module, entry_name(fn, width), in, vectors, math_arity(fn) == 2,
            [&](llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y) { return emit_math(b, fn, x, y); });
 }
 
-void add_conversion(llvm::Module& module, HalfConversion conversion, int lanes) {
+void add_conversion(llvm::Module& module, HalfConversion conversion, Vectors vectors) {
   llvm::LLVMContext& context = module.getContext();
   auto add = [&](llvm::Type* in, llvm::Value* (*emit)(llvm::IRBuilderBase&, llvm::Value*)) {
-    add_loop(module, entry_name(conversion), in, lanes, false,
+    add_loop(module, entry_name(conversion), in, vectors, false,
              [&](llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value*) { return emit(b, x); });
   };
   switch (conversion) {
@@ -169,10 +176,10 @@ MathProbe::MathProbe(int lanes, const std::string& features) : state_(new State{
   llvm::LLVMContext context;
   llvm::Module module("probe", context);
   for (MathFn fn : all_math_functions) {
-    for (int width : {32, 64}) add_function(module, fn, width, lanes);
+    for (int width : {32, 64}) add_function(module, fn, width, {lanes, features});
   }
   for (int c = 0; c <= static_cast<int>(HalfConversion::f16_to_f32); ++c) {
-    add_conversion(module, static_cast<HalfConversion>(c), lanes);
+    add_conversion(module, static_cast<HalfConversion>(c), {lanes, features});
   }
   state_->object = generate(module, *target, llvm::CodeGenFileType::ObjectFile);
 }
@@ -194,7 +201,7 @@ std::string MathProbe::assembly(MathFn fn, int width) const {
   std::unique_ptr<llvm::TargetMachine> target = make_target_machine(state_->features);
   llvm::LLVMContext context;
   llvm::Module module("probe", context);
-  add_function(module, fn, width, state_->lanes);
+  add_function(module, fn, width, {state_->lanes, state_->features});
   return generate(module, *target, llvm::CodeGenFileType::AssemblyFile);
 }
 

@@ -1,6 +1,7 @@
 // The abstract machine of codegen/vector_math over plain numbers: what the accuracy tests run, and what generated code
 // must equal bit for bit.
 #pragma once
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -30,6 +31,7 @@ class HostMachine {
   I select(B b, I x, I y) const { return b ? x : y; }
   I bits(F x) const { return std::bit_cast<I>(x); }
   F from_bits(I x) const { return std::bit_cast<F>(x); }
+  F pick(const std::array<double, 16>& table, I index) const { return static_cast<F>(table[index & 15]); }
 
   Wide wide() const { return {}; }
   double widen(F x) const { return x; }
