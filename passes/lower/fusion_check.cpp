@@ -169,9 +169,7 @@ bool epilogue_is_aligned(const Function& body) {
         if (by_axis)
           for (std::int64_t part : (*by_axis)[static_cast<std::size_t>(axis)]) mine->parts.push_back(part);
     } else if (kind == Op::reshape) {
-      Ints move(shape.begin(), shape.end());
-      move.push_back(-1);  // tells a reshape from a permutation
-      mine->moves.push_back(move);
+      mine->moves.emplace_back(shape.begin(), shape.end());  // no permutation: one has a 0, the shape of what has elements none
     } else if (family != Family::elementwise && family != Family::compare) {
       good = false;
     }
