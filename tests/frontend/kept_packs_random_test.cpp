@@ -360,23 +360,7 @@ using Kept = std::vector<std::vector<std::byte>>;
 
 /// A call; of steps that `kept`, unless it is empty, makes needless there are none. Leaves in it what the call keeps.
 std::vector<ir::Literal> call_once(const ir::Program& program, const runtime::Executable& executable,
-                                   std::vector<ir::Literal> args, int num_threads, Kept* kept) {
-  std::vector<ir::Literal> results;
-  std::vector<const void*> inputs;
-  std::vector<void*> outputs;
-  for (ir::Literal& arg : args) {
-    arg.expand();
-    inputs.push_back(arg.mutable_raw().data());
-  }
-  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
-    const std::int32_t donor = program.aliases[i];
-    if (donor < 0)
-      results.emplace_back(program.outputs[i]);
-    else
-      results.push_back(std::move(args[static_cast<std::size_t>(donor)]));
-    outputs.push_back(results.back().mutable_raw().data());
-    if (donor >= 0) inputs[static_cast<std::size_t>(donor)] = outputs.back();
-  }
+                                   const std::vector<ir::Literal>& args, int num_threads, Kept* kept) {
   std::vector<runtime::KeptPlace> places;
   const bool given = !kept->empty();
   for (std::size_t k = 0; k < program.kept.size(); ++k) {
@@ -387,8 +371,7 @@ std::vector<ir::Literal> call_once(const ir::Program& program, const runtime::Ex
   options.num_threads = num_threads;
   options.threading_threshold_ns = 0;
   options.kept = places;
-  executable.run(inputs, outputs, options);
-  return results;
+  return detail::run_literals(program, executable, args, options);
 }
 
 bool same_bits(const std::vector<ir::Literal>& a, const std::vector<ir::Literal>& b) {
