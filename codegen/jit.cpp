@@ -35,9 +35,7 @@ namespace {
 
 std::string plain_symbol(const std::string& name) {
   std::string symbol;
-  for (char c : name) {
-    symbol += llvm::isAlnum(c) ? c : '_';
-  }
+  for (char c : name) symbol += llvm::isAlnum(c) ? c : '_';
   constexpr std::array<std::string_view, 5> taken = {"", "burin_report_index", "memcpy", "memmove", "memset"};
   if (std::ranges::find(taken, symbol) != taken.end() || llvm::isDigit(symbol[0])) symbol = "kernel_" + symbol;
   return symbol;

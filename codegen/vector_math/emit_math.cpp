@@ -6,8 +6,8 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include "base/check.h"
@@ -77,13 +77,10 @@ llvm::Value* pick_of_16(llvm::IRBuilderBase& b, const std::array<double, 16>& ta
   if (lanes != most) {  // in parts, the last filled up
     std::vector<llvm::Value*> parts;
     for (unsigned first = 0; first < lanes; first += most) {
-      std::vector<int> part(most, -1);
-      for (unsigned lane = 0; lane < most && first + lane < lanes; ++lane) part[lane] = static_cast<int>(first + lane);
-      parts.push_back(pick_of_16(b, table, b.CreateShuffleVector(index, part)));
+      const unsigned used = std::min(most, lanes - first);
+      parts.push_back(pick_of_16(b, table, b.CreateShuffleVector(index, llvm::createSequentialMask(first, used, most - used))));
     }
-    std::vector<int> kept(lanes);
-    std::iota(kept.begin(), kept.end(), 0);
-    return b.CreateShuffleVector(llvm::concatenateVectors(b, parts), kept);
+    return b.CreateShuffleVector(llvm::concatenateVectors(b, parts), llvm::createSequentialMask(0, lanes, 0));
   }
   if (most == 16)
     return b.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {constant(0, 16), index});

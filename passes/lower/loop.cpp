@@ -82,9 +82,8 @@ std::optional<LoweredKernel> emit_blocks(const Function& body, const Target& tar
   IndexSpace space(b);
   ElementEmitter emitter(body, b, space, parameters.args);
   const std::int64_t lanes = std::min<std::int64_t>(native_lanes(target), 16);
-  for (AxisBlocks* axis : {&rows, &columns}) {
+  for (AxisBlocks* axis : {&rows, &columns})
     if (axis->count > 1) axis->block = Affine(b.task("t", axis->count));
-  }
   const auto over = [&](const AxisBlocks& axis, LoopKind kind, const std::function<void(const Affine& local, const Affine& whole)>& f) {
     std::vector<Affine> bounds = {Affine(axis.size)};
     if (axis.count * axis.size > axis.total) bounds.push_back(Affine(axis.total) - axis.block * axis.size);

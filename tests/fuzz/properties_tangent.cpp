@@ -117,7 +117,8 @@ std::vector<Literal> differences(const Function& f, const std::vector<Literal>& 
 }
 
 /// Differences of three steps: where they do not agree among themselves the function has a kink, or its values drown
-/// them; where they and the tangent do not agree, a step of next to nothing decides. An infinite slope along a direction that does not move is NaN, which says nothing.
+/// them; where they and the tangent do not agree, a step of next to nothing decides. An infinite slope along a direction
+/// that does not move is NaN, which says nothing.
 std::string difference_on(const Function& f, const Function& tangent, std::uint64_t seed) {
   const std::vector<Literal> all = draw_inputs(tangent, seed, true);
   const std::size_t n = f.args().size();
