@@ -99,6 +99,7 @@ void KernelEmitter::find_moves(const ir::Block& block) {
       return offset_of(kernel_.buffers[access.buffer.index], access.indices).coefficient(nest.row) >= shape[1];
     };
     TileMoves& moves = found->second;
+    moves.goes_on = i > 0 && block[i - 1].buffer == tile && tile_plan_->products.contains(&block[i - 1]);
     if (const auto nest = i > 0 ? nest_over(block[i - 1], shape) : std::nullopt; nest && is_element(*nest->store, *nest)) {
       if (nest->first->kind == ir::StmtKind::constant)
         moves.cleared = std::ranges::all_of(nest->first->literal.raw(), [](std::byte b) { return b == std::byte{0}; });
@@ -140,7 +141,7 @@ void KernelEmitter::find_readers(const ir::Block& block, std::vector<std::pair<c
     if (tile_plan_->done.contains(&s)) continue;
     around.back().second = std::span(block).first(i);
     const auto product = tile_plan_->products.find(&s);
-    const bool starts_apart = product != tile_plan_->products.end() && (product->second.cleared || product->second.from.access != nullptr);
+    const bool starts_apart = product != tile_plan_->products.end() && (product->second.cleared || product->second.goes_on || product->second.from.access != nullptr);
     if (s.kind == ir::StmtKind::load || (s.kind == ir::StmtKind::mma && !starts_apart)) is_read(s.buffer);
     around.emplace_back(&s, std::span<const Stmt>{});
     find_readers(s.body, around);
@@ -197,10 +198,13 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
   llvm::LLVMContext& context = module_.getContext();
   const Operand from = moves.from.access != nullptr ? operand_of(moves.from) : memory;
   std::vector<llvm::Value*> start;
-  over_registers(from, [&](std::size_t, llvm::Value* place) {
-    start.push_back(moves.cleared ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
-                                  : load(row_count, column_bytes, place, from.per_row));
-  });
+  if (moves.goes_on)
+    start = std::move(tile_registers_);
+  else
+    over_registers(from, [&](std::size_t, llvm::Value* place) {
+      start.push_back(moves.cleared ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
+                                    : load(row_count, column_bytes, place, from.per_row));
+    });
   llvm::BasicBlock* const before = b_.GetInsertBlock();
   auto* body = llvm::BasicBlock::Create(context, "mma", function_);
   auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);
@@ -241,6 +245,7 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
   };
   if (moves.stored) store(memory);
   if (moves.to.access != nullptr) store(operand_of(moves.to));
+  tile_registers_ = std::move(next);
 }
 
 // One vector of the tile after the other, block by block: what runs where tiles do not.

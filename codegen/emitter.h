@@ -170,6 +170,7 @@ class KernelEmitter {
   /// How the registers of a product start and where they go, when loops beside it do nothing but clear or copy its tile.
   struct TileMoves {
     bool cleared = false;
+    bool goes_on = false;  // from the registers of the product before it
     TileCopy from, to;
     bool stored = false;  // to the memory that stands for the tile, as somebody reads it
   };
@@ -186,6 +187,7 @@ class KernelEmitter {
   bool is_done_by_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().done.contains(&s); }
   Operand operand_of(const TileCopy& copy);
   void emit_tile_mma(const Stmt& s);
+  std::vector<llvm::Value*> tile_registers_;  // that the last product gave
   void emit_block_mma(const Stmt& s);
 
   struct DelayedStore {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -60,6 +61,32 @@ struct Float {
   friend Truth operator==(Float x, Float y) { return {x.b, x.b->CreateFCmpOEQ(x.v, y.v)}; }
 };
 
+/// The function says that it wants registers of 512 bits: it is for AVX-512.
+bool has_wide_registers(llvm::IRBuilderBase& b) {
+  return b.GetInsertBlock()->getParent()->getFnAttribute("prefer-vector-width").getValueAsString() == "512";
+}
+
+/// x 2^n lane by lane, register by register of 512 bits; null for other numbers of lanes.
+llvm::Value* scaled_by_powers(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* n) {
+  const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (vector == nullptr || !has_wide_registers(b)) return nullptr;
+  const bool is_single = vector->getElementType()->isFloatTy();
+  const unsigned lanes = vector->getNumElements(), most = is_single ? 16 : 8;
+  if (lanes % most != 0) return nullptr;
+  const llvm::Intrinsic::ID id = is_single ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512 : llvm::Intrinsic::x86_avx512_mask_scalef_pd_512;
+  constexpr std::uint32_t thread_rounding = 4;
+  std::vector<llvm::Value*> parts;
+  for (unsigned first = 0; first < lanes; first += most) {
+    const auto part = [&](llvm::Value* v) {
+      return lanes == most ? v : b.CreateShuffleVector(v, llvm::createSequentialMask(first, most, 0));
+    };
+    llvm::Value* all = llvm::Constant::getAllOnesValue(b.getIntNTy(most));
+    llvm::Value* none = llvm::PoisonValue::get(llvm::FixedVectorType::get(vector->getElementType(), most));
+    parts.push_back(b.CreateIntrinsic(id, {}, {part(x), part(n), none, all, b.getInt32(thread_rounding)}));
+  }
+  return llvm::concatenateVectors(b, parts);
+}
+
 /// table[index & 15] by permutations of registers: of 16 lanes where the function says that it wants registers of 512 bits, else of 8.
 llvm::Value* pick_of_16(llvm::IRBuilderBase& b, const std::array<double, 16>& table, llvm::Value* index) {
   std::vector<float> numbers(table.begin(), table.end());
@@ -72,8 +99,7 @@ llvm::Value* pick_of_16(llvm::IRBuilderBase& b, const std::array<double, 16>& ta
     return b.CreateExtractElement(pick_of_16(b, table, one), std::uint64_t{0});
   }
   const unsigned lanes = vector->getNumElements();
-  const bool wide = b.GetInsertBlock()->getParent()->getFnAttribute("prefer-vector-width").getValueAsString() == "512";
-  const unsigned most = wide && lanes >= 16 ? 16 : 8;
+  const unsigned most = has_wide_registers(b) && lanes >= 16 ? 16 : 8;
   if (lanes != most) {  // in parts, the last filled up
     std::vector<llvm::Value*> parts;
     for (unsigned first = 0; first < lanes; first += most) {
@@ -125,6 +151,10 @@ class LlvmMachine {
   F from_bits(I x) const { return {b_, b_->CreateBitCast(x.v, float_)}; }
 
   F pick(const std::array<double, 16>& table, I index) const { return {b_, pick_of_16(*b_, table, index.v)}; }
+  std::optional<F> scaled(F x, F n) const {
+    llvm::Value* result = scaled_by_powers(*b_, x.v, n.v);
+    return result == nullptr ? std::nullopt : std::optional(F{b_, result});
+  }
 
   Wide wide() const { return Wide(*b_, shape_); }
   Float<64> widen(F x) const { return {b_, b_->CreateFPExt(x.v, like_shape(b_->getDoubleTy()))}; }

@@ -1,6 +1,6 @@
 // exp, exp2, expm1 and what is built on them: logistic, sinh, cosh, tanh of f64.
-// Scheme: x = n ln2 + r with |r| <= ln2 / 2; exp(r) - 1 = r + r^2 q(r), q minimax; the result is scaled by 2^n in two
-// exact halves, so that a denormal result is rounded once.
+// Scheme: x = n ln2 + r with |r| <= ln2 / 2; exp(r) - 1 = r + r^2 q(r), q minimax; the result is scaled by 2^n, where a denormal is
+// rounded once.
 #pragma once
 #include "codegen/vector_math/machine.h"
 
@@ -34,9 +34,11 @@ typename M::F exp_quotient(M& m, typename M::F r) {
   }
 }
 
-/// p 2^n for n + rounder = rounded, |n| <= 2 * bias; half_rounded is any m + rounder with m and n - m normal exponents.
+/// p 2^n for n + rounder = rounded, |n| <= 2 * bias, rounded once: by one instruction where there is one, else in two halves of which the
+/// first is exact; half_rounded is any m + rounder with m and n - m normal exponents.
 template <class M>
-typename M::F scale_in_halves(M& m, typename M::F p, typename M::F rounded, typename M::F half_rounded) {
+typename M::F scale(M& m, typename M::F p, typename M::F rounded, typename M::F half_rounded) {
+  if (const auto scaled = m.scaled(p, rounded - m.f(FormatOf<M>::rounder))) return *scaled;
   auto first = m.bits(half_rounded);
   auto second = m.bits(rounded) - first;
   return p * power_of_two(m, first) * power_of_two(m, second);
@@ -48,7 +50,7 @@ typename M::F exp_clamped(M& m, typename M::F x) {
   auto [rounded, r] = reduce_exp(m, x);
   auto p = m.fma(m.fma(exp_quotient(m, r), r, m.f(1)), r, m.f(1));
   auto half_rounded = m.fma(x, m.f(0x1.71547652b82fep-1), m.f(FormatOf<M>::rounder));
-  return scale_in_halves(m, p, rounded, half_rounded);
+  return scale(m, p, rounded, half_rounded);
 }
 
 /// factor * exp(x + low) for finite x down to twice the underflow threshold and low far below x; a denormal product is
@@ -59,7 +61,7 @@ typename M::F exp_times(M& m, typename M::F x, typename M::F low, typename M::F 
   r = r + low;
   auto p = m.fma(factor, m.fma(r * r, exp_quotient(m, r), r), factor);
   auto half_rounded = m.fma(x, m.f(0x1.71547652b82fep-1), m.f(FormatOf<M>::rounder));
-  return scale_in_halves(m, p, rounded, half_rounded);
+  return scale(m, p, rounded, half_rounded);
 }
 
 /// exp for the Wide machine of a 32-bit one, where 28 correct bits are enough: |x| below 700.
@@ -70,10 +72,18 @@ typename W::F exp_to_28_bits(W& w, typename W::F x) {
   return w.fma(w.fma(q, r, w.f(1)), r, w.f(1)) * power_of_two(w, w.bits(rounded));
 }
 
+/// power(x) where x is at least `low`, below which it is 0: there another x is raised, for processors take a hundred cycles for a result
+/// that underflows, and what is masked comes as -inf.
+template <class M, class Power>
+typename M::F zero_below(M& m, typename M::F x, double low, Power power) {
+  auto below = x < m.f(low);
+  return m.select(below, m.f(0), power(m.select(below, m.f(0), x)));
+}
+
 template <class M>
 typename M::F exp(M& m, typename M::F x) {
   constexpr bool f32 = M::width == 32;
-  return exp_clamped(m, clamp_above(m, clamp_below(m, x, f32 ? -104 : -746), f32 ? 89 : 710));
+  return zero_below(m, x, f32 ? -104 : -746, [&](auto y) { return exp_clamped(m, clamp_above(m, y, f32 ? 89 : 710)); });
 }
 
 /// (2^r - 1) / r for |r| <= 0.505.
@@ -93,10 +103,12 @@ template <class M>
 typename M::F exp2(M& m, typename M::F x) {
   constexpr bool f32 = M::width == 32;
   auto rounder = m.f(FormatOf<M>::rounder);
-  x = clamp_above(m, clamp_below(m, x, f32 ? -151 : -1076), f32 ? 129 : 1025);
-  auto rounded = x + rounder;
-  auto r = x - (rounded - rounder);
-  return scale_in_halves(m, m.fma(exp2_quotient(m, r), r, m.f(1)), rounded, m.fma(x, m.f(0.5), rounder));
+  return zero_below(m, x, f32 ? -151 : -1076, [&](auto y) {
+    y = clamp_above(m, y, f32 ? 129 : 1025);
+    auto rounded = y + rounder;
+    auto r = y - (rounded - rounder);
+    return scale(m, m.fma(exp2_quotient(m, r), r, m.f(1)), rounded, m.fma(y, m.f(0.5), rounder));
+  });
 }
 
 /// expm1 for x where exp(x) is a normal number or a little more. Denormal x and the sign of zero are the caller's.

@@ -12,6 +12,7 @@
 //   fma, abs, sqrt, round_even, floor, copysign(magnitude, sign), select(b, x, y), is_nan(x)
 //   bits(F) -> I, from_bits(I) -> F
 //   pick(table, I) -> F    of 16 numbers, 32 bits: the one that the low four bits say
+//   scaled(x, n) -> x 2^n for an integer n, rounded once, where the machine has an instruction for it; else nothing
 // A machine of 32 bits also has a Wide machine of 64 bits, with as many lanes: wide(), widen(F), narrow(Wide::F),
 // narrow_bits(Wide::I) -> I (the low half).
 // Routines keep denormals, branch only through select, and touch no memory.

@@ -75,7 +75,7 @@ typename M::F pow_magnitude(M& m, typename M::F a, typename M::F y) {
     auto rounder = m.f(Format<64>::rounder);
     auto rounded = product + rounder;
     auto r = (product - (rounded - rounder)) + low;
-    return scale_in_halves(m, m.fma(exp2_quotient(m, r), r, m.f(1)), rounded, m.fma(product, m.f(0.5), rounder));
+    return scale(m, m.fma(exp2_quotient(m, r), r, m.f(1)), rounded, m.fma(product, m.f(0.5), rounder));
   }
 }
 

@@ -17,18 +17,47 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
 constexpr std::int64_t tile_positions = 64;
+// On both axes of tile instructions, whose products are cheap beside the packing of their factors, once both axes have
+// so many that what is hidden in a tile half seen does not matter.
+constexpr std::int64_t large_tile_positions = 128, many_positions = 1024;
+
+// Every element is a bf16, whatever the dtype.
+bool holds_bf16(const Function& body, ValueId v) {
+  while (body.type(v).dtype != DType::bf16) {
+    const OpId op = body.def(v);
+    if (!op.valid()) return false;
+    switch (body.kind(op)) {
+      case Op::convert:
+      case Op::reshape:
+      case Op::transpose:
+      case Op::broadcast:
+        v = body.operand(op, 0);
+        break;
+      default:
+        return false;
+    }
+    if (!is_float(body.type(v).dtype) || body.type(v).dtype == DType::f64) return false;
+  }
+  return true;
+}
+
+// Rows of a register of the target's tiles, and pairs of each.
+constexpr std::int64_t tile_register_size = 16;
 
 }  // namespace
 
-AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target) {
+AttentionTiles choose_tiles(const AttentionPlan& plan, const Target& target, bool multiplies_pairs) {
   AttentionTiles t;
   const std::int64_t fixed = plan.extents[plan.fixed], moving = plan.extents[plan.moving];
   t.lanes = native_lanes(target);
   // Sums in registers enough to hide the latency of a multiply-add, and half of the registers left for factors.
   t.rows = target.vector_registers() / 4;
-  t.fixed = std::min(tile_positions, rounded_up(fixed, t.lanes));
+  if (multiplies_pairs && target.multiplies_tiles()) t.block = tile_register_size;
+  const std::int64_t positions =
+      t.block != 0 && std::min(fixed, moving) >= many_positions ? large_tile_positions : tile_positions;
+  t.fixed = std::min(positions, rounded_up(fixed, t.lanes));
   t.columns = t.fixed % (2 * t.lanes) == 0 ? 2 * t.lanes : t.lanes;
-  t.moving = std::min(tile_positions, rounded_up(moving, t.rows));
+  t.moving = std::min(positions, rounded_up(moving, t.block == 0 ? t.rows : 2 * t.block));
   t.fixed_blocks = ceil_div(fixed, t.fixed);
   t.moving_blocks = ceil_div(moving, t.moving);
   return t;
@@ -134,7 +163,9 @@ void AttentionEmitter::make_buffers() {
                &contract = f.side == 0 ? a.lhs_contract : a.rhs_contract;
     if (contracted) return shape[static_cast<std::size_t>(contract[0])];
     std::size_t axis = 0;  // the one that is left: a product without it has fewer elements than its scores
-    while (static_cast<std::int64_t>(axis) == contract[0] || std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) != batch.end()) ++axis;
+    while (static_cast<std::int64_t>(axis) == contract[0] ||
+           std::find(batch.begin(), batch.end(), static_cast<std::int64_t>(axis)) != batch.end())
+      ++axis;
     BURIN_CHECK(axis < shape.rank(), "attention over a factor without an axis of its own");
     return shape[axis];
   };
@@ -142,7 +173,11 @@ void AttentionEmitter::make_buffers() {
   for (std::size_t axis : {plan_.fixed, plan_.moving}) at_[axis] = Affine(b_.new_var("", plan_.extents[axis]));
   std::map<std::int64_t, VarId> inner_vars;  // by extent: equal factors are told by equal places
   const auto add = [&](OpId dot, std::size_t side, bool of_score, std::vector<Factor>& list, std::size_t axis) {
-    Factor factor{.dot = dot, .side = side, .of_score = of_score, .pairs = multiplies_pairs(dot)};
+    Factor factor{.dot = dot,
+                  .side = side,
+                  .of_score = of_score,
+                  .pairs = multiplies_pairs(dot) || (!of_score && multiplies_terms(dot))};
+    factor.on_tiles = factor.pairs && tiles_.block != 0;
     factor.inner = extent_of(factor, of_score);
     const auto [inner, is_new] = inner_vars.try_emplace(factor.inner);
     if (is_new) inner->second = b_.new_var("", factor.inner);
@@ -161,29 +196,41 @@ void AttentionEmitter::make_buffers() {
   }
   at_ = before;
   for (std::size_t i = 0; i < fixed_.size(); ++i)
-    fixed_[i].buffer = scratch("fixed" + std::to_string(i), inner_steps(fixed_[i]), tiles_.fixed, fixed_[i].pairs);
+    fixed_[i].buffer = scratch("fixed" + std::to_string(i), padded_steps(fixed_[i]), tiles_.fixed, fixed_[i].pairs);
   for (std::size_t i = 0; i < moving_.size(); ++i) {
     const Factor& f = moving_[i];
-    moving_[i].buffer = scratch("moving" + std::to_string(i), tile_steps(f.pairs && !f.of_score),
-                                rounded_up(inner_steps(f), tiles_.lanes), f.pairs);
+    std::int64_t rows = tile_steps(f.pairs && !f.of_score), columns = rounded_up(padded_steps(f), tiles_.lanes);
+    if (f.on_tiles && !f.of_score) std::swap(rows, columns);
+    moving_[i].buffer = scratch("moving" + std::to_string(i), rows, columns, f.pairs);
   }
   // What products sum overwrites the scores, each element once it is read.
   if (plan_.maximum.valid()) logits_ = scratch("logits", tiles_.moving, tiles_.fixed);
   std::vector<BufferId> free = score_tiles_;
   for (Product& product : products_) {
     const ValueId summed = summed_value(body_, plan_, product.op);
-    const PartKey part{summed, moving_[product.factor].pairs};
-    if (!parts_.contains(part)) {
-      if (part.second || free.empty()) {
-        parts_[part] =
-            scratch("part" + std::to_string(parts_.size()), tile_steps(part.second), tiles_.fixed, part.second);
+    const bool pairs = moving_[product.factor].pairs;
+    const PartForm form = !pairs ? PartForm::f32 : multiplies_terms(product.op) ? PartForm::terms : PartForm::pairs;
+    const auto known = std::ranges::find_if(parts_, [&](const Part& p) { return p.value == summed && p.form == form; });
+    product.part = static_cast<std::size_t>(known - parts_.begin());
+    if (known == parts_.end()) {
+      Part part{summed, form};
+      if (pairs) {
+        for (int term = 0; term < (form == PartForm::terms ? 3 : 1); ++term)
+          part.buffers.push_back(
+              scratch("part" + std::to_string(parts_.size()) + (term == 0 ? "" : "_" + std::to_string(term)),
+                      tile_steps(true), tiles_.fixed, true));
+      } else if (free.empty()) {
+        part.buffers.push_back(scratch("part" + std::to_string(parts_.size()), tiles_.moving, tiles_.fixed));
       } else {
-        parts_[part] = free.front();
+        part.buffers.push_back(free.front());
         free.erase(free.begin());
       }
+      parts_.push_back(std::move(part));
     }
     const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
     product.sum = scratch("sum" + std::to_string(product.op.index), tiles_.fixed, width);
+    if (moving_[product.factor].on_tiles)
+      product.turned_sum = scratch("turned" + std::to_string(product.op.index), width, tiles_.fixed);
   }
   const auto row = [&](const std::string& name) {
     return kernel.add_buffer(
@@ -194,19 +241,19 @@ void AttentionEmitter::make_buffers() {
     row_sums_[plan_.maximum] = row("maximum");
     rescale_ = row("rescale");
   }
-  std::vector<std::int64_t> columns = {tiles_.columns};
-  for (const Product& product : products_) {
-    const std::int64_t width = rounded_up(moving_[product.factor].inner, tiles_.lanes);
-    if (width >= 2 * tiles_.lanes) columns.push_back(2 * tiles_.lanes);
-    if (width % (2 * tiles_.lanes) != 0) columns.push_back(tiles_.lanes);
+}
+
+BufferId AttentionEmitter::register_tile(std::int64_t rows, std::int64_t columns) {
+  const auto [tile, is_new] = register_tiles_.try_emplace({rows, columns});
+  if (is_new) {
+    const std::string name = "tile" + std::to_string(rows) + "x" + std::to_string(columns);
+    tile->second = b_.kernel().add_buffer({.name = name,
+                                           .dtype = DType::f32,
+                                           .shape = Shape{rows, columns},
+                                           .strides = {columns, 1},
+                                           .space = Space::tile});
   }
-  for (std::int64_t c : columns)
-    if (!register_tiles_.contains(c))
-      register_tiles_[c] = kernel.add_buffer({.name = "tile" + std::to_string(c),
-                                              .dtype = DType::f32,
-                                              .shape = Shape{tiles_.rows, c},
-                                              .strides = {c, 1},
-                                              .space = Space::tile});
+  return tile->second;
 }
 
 std::vector<Affine> AttentionEmitter::positions(std::size_t axis, std::int64_t block, const Affine& start) const {
@@ -247,26 +294,10 @@ void AttentionEmitter::over_moving_pairs(const Affine& tile,
   const std::int64_t extent = plan_.extents[plan_.moving], half = tiles_.moving / 2;
   std::vector<Affine> bounds = {Affine(half)};
   if (extent % tiles_.moving != 0) bounds.push_back(Affine(extent / 2) - tile * half);
-  b_.loop("m", 0, bounds, LoopKind::serial, 1, [&](VarId m) {
-    body(Affine(m), 2);
-  });
+  b_.loop("m", 0, bounds, LoopKind::serial, 1, [&](VarId m) { body(Affine(m), 2); });
   if (extent % 2 == 0) return;
   const std::int64_t last = tiles_.moving_blocks - 1;
   b_.when({tile - Affine(last)}, [&] { body(Affine(extent / 2 - last * half), 1); });
-}
-
-// Rows of a tile beyond the axis: zeros, so that a product over all rows may take them along.
-void AttentionEmitter::clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs) {
-  const std::int64_t extent = plan_.extents[plan_.moving];
-  if (extent % tiles_.moving == 0) return;
-  const DType dtype = b_.kernel().buffers[buffer.index].dtype;
-  const std::int64_t rows = tile_steps(pairs);
-  b_.loop("m", Affine(pairs ? (extent + 1) / 2 : extent) - tile * rows, {Affine(rows)}, LoopKind::serial, 1,
-          [&](VarId m) {
-            b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-              b_.store(buffer, {Affine(m), Affine(c)}, b_.constant(Literal::scalar_int(dtype, 0)));
-            });
-          });
 }
 
 bool AttentionEmitter::multiplies_pairs(OpId dot) const {
@@ -274,186 +305,20 @@ bool AttentionEmitter::multiplies_pairs(OpId dot) const {
          body_.type(body_.operand(dot, 1)).dtype == DType::bf16;
 }
 
-ScalarId AttentionEmitter::paired(ScalarId low, ScalarId high) {
-  const auto bits = [&](ScalarId value) {
-    return b_.let(Op::convert, {b_.let(Op::bitcast, {value}, DType::u16)}, DType::u32);
-  };
-  if (!high.valid()) return bits(low);
-  const ScalarId above =
-      b_.let(Op::shift_left, {bits(high), b_.constant(Literal::scalar_int(DType::u32, 16))}, DType::u32);
-  return b_.let(Op::bit_or, {bits(low), above}, DType::u32);
+bool AttentionEmitter::multiplies_terms(OpId product) const {
+  const std::size_t side = domain_side(body_, plan_, product);
+  return target_.multiplies_tiles() && body_.type(body_.operand(product, side)).dtype == DType::f32 &&
+         holds_bf16(body_, body_.operand(product, 1 - side));
 }
 
-ScalarId AttentionEmitter::packed_element(const Factor& factor) {
-  const ValueId v = value_of(factor);
-  const ScalarId value = emitter_->emit(v, index_of(factor));
-  return factor.pairs || body_.type(v).dtype == DType::f32 ? value : b_.let(Op::convert, {value}, DType::f32);
+bool AttentionEmitter::multiplies_pairs() const {
+  const auto on_pairs = [&](OpId dot) { return multiplies_pairs(dot); };
+  if (std::ranges::any_of(plan_.products, [&](OpId dot) { return multiplies_terms(dot); })) return true;
+  return std::ranges::any_of(plan_.scores, on_pairs) || std::ranges::any_of(plan_.products, on_pairs);
 }
 
-// The packed elements of the inner axis; of a score's pairs, the last may be one alone.
-void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind,
-                                  const std::function<void(const Affine&, const std::function<ScalarId()>&)>& body) {
-  const bool pairs = factor.pairs && factor.of_score;
-  const std::int64_t whole = pairs ? factor.inner / 2 : factor.inner;
-  if (whole > 0)
-    b_.loop("c", 0, {Affine(whole)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {
-      emitter_->enter();
-      body(Affine(c), [&] {
-        set_inner(pairs ? Affine(c, 2) : Affine(c));
-        const ScalarId low = packed_element(factor);
-        if (!pairs) return low;
-        set_inner(Affine(c, 2) + Affine(1));
-        return paired(low, packed_element(factor));
-      });
-      emitter_->leave();
-    });
-  if (!pairs || factor.inner % 2 == 0) return;
-  emitter_->enter();
-  body(Affine(whole), [&] {
-    set_inner(Affine(factor.inner - 1));
-    return paired(packed_element(factor), {});
-  });
-  emitter_->leave();
-}
-
-void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
-  const bool pairs = factor.pairs && !factor.of_score;  // of positions
-  const auto over_columns = [&](const Affine& row, const std::function<ScalarId()>& element) {
-    b_.loop("c", 0, {Affine(factor.inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-      set_inner(Affine(c));
-      b_.store(factor.buffer, {row, Affine(c)}, element());
-    });
-  };
-  if (pairs) {
-    over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
-      over_columns(row, [&] {
-        ScalarId values[2] = {};
-        for (std::int64_t u = 0; u < count; ++u)
-          at_moving(tile, row * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
-        return paired(values[0], values[1]);
-      });
-    });
-  } else if (factor.along_inner) {
-    over_moving(tile, [&](const Affine& m) {
-      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
-        b_.store(factor.buffer, {m, c}, element());
-      });
-    });
-  } else {
-    over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
-      b_.loop("m", 0, positions(plan_.moving, tiles_.moving, tile * tiles_.moving), LoopKind::vector, tiles_.lanes,
-              [&](VarId m) {
-                at_moving(tile, Affine(m), [&] { b_.store(factor.buffer, {Affine(m), c}, element()); });
-              });
-    });
-  }
-  clear_missing(factor.buffer, rounded_up(inner_steps(factor), tiles_.lanes), tile, pairs);
-}
-
-void AttentionEmitter::pack_fixed(const Factor& factor) {
-  if (!factor.along_inner) {
-    over_inner(factor, LoopKind::serial, [&](const Affine& c, const auto& element) {
-      over_fixed(LoopKind::vector, [&](const Affine& f) { b_.store(factor.buffer, {c, f}, element()); });
-    });
-    return;
-  }
-  const std::int64_t extent = plan_.extents[plan_.fixed];
-  // Vectors along the inner axis, which codegen turns into vectors along the fixed one.
-  const auto whole = [&] {
-    b_.loop("q", 0, {Affine(tiles_.fixed / tiles_.lanes)}, LoopKind::serial, 1, [&](VarId q) {
-      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
-        b_.loop("u", 0, {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId u) {
-          emitter_->enter();
-          const Affine f = Affine(q, tiles_.lanes) + Affine(u);
-          stand_for(plan_.fixed, fixed_start_ + f);
-          b_.store(factor.buffer, {c, f}, element());
-          emitter_->leave();
-        });
-      });
-    });
-  };
-  const auto rest = [&] {
-    over_fixed(LoopKind::serial, [&](const Affine& f) {
-      over_inner(factor, LoopKind::vector, [&](const Affine& c, const auto& element) {
-        b_.store(factor.buffer, {c, f}, element());
-      });
-    });
-  };
-  if (extent % tiles_.fixed == 0) return whole();
-  if (extent < tiles_.fixed) return rest();
-  b_.when({Affine(extent - tiles_.fixed) - fixed_start_}, whole);
-  b_.when({fixed_start_ - Affine(extent - tiles_.fixed + 1)}, rest);
-}
-
-void AttentionEmitter::over_registers(std::int64_t columns,
-                                      const std::function<void(const Affine&, const Affine&)>& f) {
-  b_.loop("r", 0, {Affine(tiles_.rows)}, LoopKind::unroll, 1, [&](VarId r) {
-    b_.loop("c", 0, {Affine(columns)}, LoopKind::vector, tiles_.lanes, [&](VarId c) { f(Affine(r), Affine(c)); });
-  });
-}
-
-Stmt AttentionEmitter::multiplication(BufferId tile, std::int64_t depth) {
-  Stmt mma{.kind = StmtKind::mma};
-  mma.buffer = tile;
-  mma.row = b_.kernel().new_var("r");
-  mma.column = b_.kernel().new_var("c");
-  mma.depth = b_.kernel().new_var("k");
-  mma.hi = {Affine(depth)};
-  return mma;
-}
-
-void AttentionEmitter::multiply_score(std::size_t score) {
-  const Factor &moving = moving_[moving_of_score_[score]], &fixed = fixed_[fixed_of_score_[score]];
-  const BufferId tile = register_tiles_.at(tiles_.columns);
-  b_.loop("j", 0, {Affine(tiles_.fixed / tiles_.columns)}, LoopKind::serial, 1, [&](VarId j) {
-    b_.loop("i", 0, {Affine(tiles_.moving / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
-      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) {
-        b_.store(tile, {r, c}, b_.constant(DType::f32, 0));
-      });
-      Stmt mma = multiplication(tile, inner_steps(moving));
-      mma.a = moving.buffer;
-      mma.a_indices = {Affine(i, tiles_.rows) + Affine(mma.row), Affine(mma.depth)};
-      mma.b = fixed.buffer;
-      mma.b_indices = {Affine(mma.depth), Affine(j, tiles_.columns) + Affine(mma.column)};
-      b_.push(std::move(mma));
-      over_registers(tiles_.columns, [&](const Affine& r, const Affine& c) {
-        b_.store(score_tiles_[score], {Affine(i, tiles_.rows) + r, Affine(j, tiles_.columns) + c},
-                 b_.load(tile, {r, c}));
-      });
-    });
-  });
-}
-
-// Each tile is summed from zero and added to the sum so far: errors grow with the number of tiles, not with that of
-// terms.
-void AttentionEmitter::add_product(const Product& product) {
-  const Factor& moving = moving_[product.factor];
-  const BufferId part = parts_.at({summed_value(body_, plan_, product.op), moving.pairs});
-  const std::int64_t width = rounded_up(moving.inner, tiles_.lanes);
-  const auto columns_from = [&](const Affine& first, std::int64_t columns) {
-    const BufferId tile = register_tiles_.at(columns);
-    b_.loop("i", 0, {Affine(tiles_.fixed / tiles_.rows)}, LoopKind::serial, 1, [&](VarId i) {
-      over_registers(columns, [&](const Affine& r, const Affine& c) {
-        b_.store(tile, {r, c}, b_.constant(DType::f32, 0));
-      });
-      Stmt mma = multiplication(tile, tile_steps(moving.pairs));
-      mma.a = part;
-      mma.a_indices = {Affine(mma.depth), Affine(i, tiles_.rows) + Affine(mma.row)};
-      mma.b = moving.buffer;
-      mma.b_indices = {Affine(mma.depth), first + Affine(mma.column)};
-      b_.push(std::move(mma));
-      over_registers(columns, [&](const Affine& r, const Affine& c) {
-        const std::vector<Affine> at = {Affine(i, tiles_.rows) + r, first + c};
-        ScalarId sum = b_.load(product.sum, at);
-        if (plan_.maximum.valid()) sum = b_.let(Op::mul, {sum, b_.load(rescale_, {at[0]})}, DType::f32);
-        b_.store(product.sum, at, b_.let(Op::add, {sum, b_.load(tile, {r, c})}, DType::f32));
-      });
-    });
-  };
-  const std::int64_t pair = 2 * tiles_.lanes;
-  if (width >= pair)
-    b_.loop("j", 0, {Affine(width / pair)}, LoopKind::serial, 1, [&](VarId j) { columns_from(Affine(j, pair), pair); });
-  if (width % pair != 0) columns_from(Affine(width - tiles_.lanes), tiles_.lanes);
+std::int64_t AttentionEmitter::padded_steps(const Factor& f) const {
+  return f.on_tiles && f.of_score ? rounded_up(inner_steps(f), tiles_.block) : inner_steps(f);
 }
 
 Lowering AttentionEmitter::run() {
@@ -463,6 +328,11 @@ Lowering AttentionEmitter::run() {
   args_ = std::move(parameters.args);
   results_ = std::move(parameters.results);
   emitter_.emplace(body_, b_, space_, args_);
+  // A division takes as long as a dozen multiplications; a row has one divisor.
+  emitter_->set_inverted([this](ValueId divisor, const Index& at) {
+    const TileAxes axes = axes_of(divisor, at);
+    return !axes.fixed || !axes.moving;
+  });
   declare_grid();
   make_buffers();
   double pairs = 1, depth = 0;

@@ -14,12 +14,51 @@ void AttentionEmitter::begin_sums() {
             [&](VarId f) { b_.store(buffer, {Affine(f)}, b_.constant(DType::f32, start)); });
   }
   for (const Product& product : products_) {
-    const std::int64_t width = b_.kernel().buffers[product.sum.index].shape[1];
-    b_.loop("f", 0, {Affine(tiles_.fixed)}, LoopKind::serial, 1, [&](VarId f) {
-      b_.loop("c", 0, {Affine(width)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-        b_.store(product.sum, {Affine(f), Affine(c)}, b_.constant(DType::f32, 0));
+    const BufferId sum = product.turned_sum.valid() ? product.turned_sum : product.sum;
+    const Shape shape = b_.kernel().buffers[sum.index].shape;
+    b_.loop("r", 0, {Affine(shape[0])}, LoopKind::serial, 1, [&](VarId r) {
+      b_.loop("c", 0, {Affine(shape[1])}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        b_.store(sum, {Affine(r), Affine(c)}, b_.constant(DType::f32, 0));
       });
     });
+  }
+}
+
+TileAxes AttentionEmitter::axes_of(ValueId v, const Index& at) {
+  const auto along = [&](const Affine& a) {
+    const auto varies = [&](std::size_t axis) {
+      const auto& terms = at_[axis].terms;
+      return std::ranges::any_of(terms, [&](const auto& term) { return a.coefficient(term.first) != 0; });
+    };
+    return TileAxes{varies(plan_.fixed), varies(plan_.moving)};
+  };
+  if (plan_.level[v.index] == AttentionLevel::row) return {true, false};
+  if (body_.is_arg(v)) return along(emitter_->flat(at));
+  const OpId op = body_.def(v);
+  switch (family_of(body_.kind(op))) {
+    case Family::elementwise:
+    case Family::compare: {
+      TileAxes axes{false, false};
+      for (ValueId operand : body_.operands(op)) {
+        const TileAxes its = axes_of(operand, at);
+        axes = {axes.fixed || its.fixed, axes.moving || its.moving};
+      }
+      return axes;
+    }
+    default:
+      break;
+  }
+  switch (body_.kind(op)) {
+    case Op::constant:
+      return {false, false};
+    case Op::reshape:
+    case Op::transpose:
+    case Op::broadcast:
+    case Op::slice:
+    case Op::reverse:
+      return axes_of(body_.operand(op, 0), emitter_->move_index(op, at));
+    default:
+      return {};
   }
 }
 
@@ -42,36 +81,42 @@ void AttentionEmitter::sum_parts(const Affine& f, const Affine& tile,
                                  const std::function<PartOf(const Affine& m)>& part_at) {
   std::vector<std::pair<OpId, AccId>> running;
   for (OpId op : plan_.sums) running.emplace_back(op, b_.acc(Reduce::sum, DType::f32, 1));
-  // By part: the values of up to two positions.
-  std::map<PartKey, std::vector<ScalarId>> values;
+  std::vector<std::vector<ScalarId>> values(parts_.size());  // of up to two positions
   const auto at_position = [&](const Affine& m) {
     read_scores(m, f);
     const PartOf part = part_at(m);
     for (const auto& [op, acc] : running) b_.accumulate(acc, part(summed_value(body_, plan_, op)));
-    for (const auto& [key, buffer] : parts_) {
-      const ScalarId value = part(key.first);
-      const DType dtype = body_.type(key.first).dtype;
-      const bool converts = !key.second && dtype != DType::f32 && !(plan_.maximum.valid() && dtype == DType::f16);
-      values[key].push_back(converts ? b_.let(Op::convert, {value}, DType::f32) : value);
+    for (std::size_t i = 0; i < parts_.size(); ++i) {
+      const ScalarId value = part(parts_[i].value);
+      const DType dtype = body_.type(parts_[i].value).dtype;
+      const bool converts =
+          parts_[i].form == PartForm::f32 && dtype != DType::f32 && !(plan_.maximum.valid() && dtype == DType::f16);
+      values[i].push_back(converts ? b_.let(Op::convert, {value}, DType::f32) : value);
     }
-    for (const auto& [key, buffer] : parts_)
-      if (!key.second) b_.store(buffer, {m, f}, values[key].back());
+    for (std::size_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].form == PartForm::f32) b_.store(parts_[i].buffers[0], {m, f}, values[i].back());
     emitter_->set_hook(nullptr);
   };
-  const bool pairs = std::ranges::any_of(parts_, [](const auto& part) { return part.first.second; });
-  if (pairs) {
+  const auto store_pairs = [&](const Affine& row, const Part& part, ScalarId low, ScalarId high) {
+    if (part.form == PartForm::pairs) return b_.store(part.buffers[0], {row, f}, paired(low, high));
+    const auto lows = terms_of(low), highs = high.valid() ? terms_of(high) : std::array<ScalarId, 3>{};
+    for (std::size_t term = 0; term < lows.size(); ++term)
+      b_.store(part.buffers[term], {row, f}, paired_terms(lows[term], highs[term]));
+  };
+  if (std::ranges::any_of(parts_, [](const Part& part) { return part.form != PartForm::f32; })) {
     over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
-      values.clear();
+      for (auto& list : values) list.clear();
       for (std::int64_t u = 0; u < count; ++u) {
         const Affine m = row * 2 + Affine(u);
         at_moving(tile, m, [&] { at_position(m); });
       }
-      for (const auto& [key, buffer] : parts_)
-        if (key.second) b_.store(buffer, {row, f}, paired(values[key][0], count == 2 ? values[key][1] : ScalarId{}));
+      for (std::size_t i = 0; i < parts_.size(); ++i)
+        if (parts_[i].form != PartForm::f32)
+          store_pairs(row, parts_[i], values[i][0], count == 2 ? values[i][1] : ScalarId{});
     });
   } else {
     over_moving(tile, [&](const Affine& m) {
-      values.clear();
+      for (auto& list : values) list.clear();
       at_position(m);
     });
   }
@@ -88,7 +133,8 @@ void AttentionEmitter::sweep(const Affine& tile) {
     sum_parts(f, tile,
               [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
   });
-  for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
+  for (const Part& part : parts_)
+    for (BufferId buffer : part.buffers) clear_missing(buffer, tiles_.fixed, tile, part.form != PartForm::f32);
 }
 
 // exp(x - maximum) must be 0, not NaN, for x = -inf while nothing else has been seen.
@@ -160,7 +206,8 @@ void AttentionEmitter::sweep_rescaling(const Affine& tile) {
       };
     });
   });
-  for (const auto& [key, buffer] : parts_) clear_missing(buffer, tiles_.fixed, tile, key.second);
+  for (const Part& part : parts_)
+    for (BufferId buffer : part.buffers) clear_missing(buffer, tiles_.fixed, tile, part.form != PartForm::f32);
 }
 
 // What makes the sum what the body means by it: the distance of its own shift, then what is known per row.
@@ -216,6 +263,7 @@ void AttentionEmitter::finish_products() {
   for (const Product& product : products_) {
     const ValueId dot = body_.result(product.op);
     const std::int64_t inner = moving_[product.factor].inner;
+    if (product.turned_sum.valid()) turn_sum(product);
     over_fixed(LoopKind::serial, [&](const Affine& f) {
       const auto factors = factors_of(summed_value(body_, plan_, product.op), f);
       b_.loop("c", 0, {Affine(inner)}, LoopKind::vector, tiles_.lanes, [&](VarId c) {

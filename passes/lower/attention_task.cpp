@@ -129,6 +129,7 @@ std::vector<Affine> AttentionEmitter::conditions_of(const TileNeeds& needs, cons
 }
 
 void AttentionEmitter::emit_task() {
+  clear_padding();
   for (const Factor& factor : fixed_) pack_fixed(factor);
   begin_sums();
   const TileNeeds needs = needed_in_tile(body_, plan_);

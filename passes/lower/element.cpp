@@ -114,7 +114,10 @@ ScalarId ElementEmitter::emit_elementwise(OpId op, const Index& at) {
   std::vector<ScalarId> args;
   for (ValueId operand : body_.operands(op)) args.push_back(emit(operand, at));
   if (body_.kind(op) == Op::stop_gradient) return args[0];
-  return b_.let(body_.kind(op), std::move(args), body_.type(body_.result(op)).dtype);
+  const DType dtype = body_.type(body_.result(op)).dtype;
+  if (body_.kind(op) == Op::div && dtype == DType::f32 && is_inverted_ && is_inverted_(body_.operand(op, 1), at))
+    return b_.let(Op::mul, {args[0], b_.let(Op::div, {b_.constant(dtype, 1), args[1]}, dtype)}, dtype);
+  return b_.let(body_.kind(op), std::move(args), dtype);
 }
 
 // Named when a check fails: the op itself, not those that asked for its element.

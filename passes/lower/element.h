@@ -90,6 +90,9 @@ class ElementEmitter {
   /// Asked first for every value: results of reductions, tiles, saved values. nullopt: emit it as usual.
   using Hook = std::function<std::optional<ScalarId>(ValueId, const Index&)>;
   void set_hook(Hook hook) { hook_ = std::move(hook); }
+  /// Divisors in f32 whose inverse is multiplied with, for lowerings that may round twice.
+  using IsInverted = std::function<bool(ValueId divisor, const Index&)>;
+  void set_inverted(IsInverted is_inverted) { is_inverted_ = std::move(is_inverted); }
 
   /// Values emitted since enter() are forgotten at leave(): they live in a block that ends.
   void enter() { marks_.push_back(trail_.size()); }
@@ -138,6 +141,7 @@ class ElementEmitter {
   IndexSpace& space_;
   std::vector<BufferId> buffers_;
   std::vector<std::int64_t> arg_of_value_;
+  IsInverted is_inverted_;
   Hook hook_;
   std::vector<Affine> guards_;
   std::vector<std::vector<Memo>> memo_;  // by value

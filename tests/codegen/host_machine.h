@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 namespace burin::codegen::math {
@@ -32,6 +33,7 @@ class HostMachine {
   I bits(F x) const { return std::bit_cast<I>(x); }
   F from_bits(I x) const { return std::bit_cast<F>(x); }
   F pick(const std::array<double, 16>& table, I index) const { return static_cast<F>(table[index & 15]); }
+  std::optional<F> scaled(F, F) const { return std::nullopt; }
 
   Wide wide() const { return {}; }
   double widen(F x) const { return x; }

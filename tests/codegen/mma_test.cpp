@@ -333,6 +333,34 @@ TEST(CodegenMma, tiles_that_are_read_around_a_loop) {
   EXPECT_EQ(count(assembly(text, {.isa = ir::Isa::amx}), "tilestored"), 2u);
 }
 
+// One product behind another on the same tile goes on in its registers.
+TEST(CodegenMma, products_one_behind_another) {
+  const std::string text = R"(kernel @sum(in a: u32[32,32], in b: u32[32,32], inout c: f32[32,32]) {
+  tile t: f32[32,32]
+  for r in 0..32 unroll {
+    for j in 0..32 vector 16 {
+      %0 = load c[r, j]
+      store t[r, j], %0
+    }
+  }
+  mma t[r, j] += a[r, k] * b[k, j] for k in 0..16 blocks 16
+  mma t[r, j] += a[r, k + 16] * b[k + 16, j] for k in 0..16 blocks 16
+  mma t[r, j] += a[r, k] * b[k + 16, j] for k in 0..16 blocks 16
+  for r in 0..32 unroll {
+    for j in 0..32 vector 16 {
+      %1 = load t[r, j]
+      store c[r, j], %1
+    }
+  }
+})";
+  const Kernel kernel = ir::parse_kernel(text);
+  ASSERT_EQ(ir::verify(kernel), "");
+  compare(kernel, pairs_for(kernel, 0x1f801f80u));
+  const std::string code = assembly(text, {.isa = ir::Isa::amx});
+  EXPECT_EQ(count(code, "tdpbf16ps"), 12u);
+  EXPECT_EQ(count(code, "tilestored"), 4u);
+}
+
 // Tile registers have one shape each throughout a function: what does not fit beside the first product is done without.
 TEST(CodegenMma, products_of_different_shapes_in_one_kernel) {
   const std::string text = R"(kernel @two(in a: u32[40,32], in b: u32[32,32], inout c: f32[40,32]) {

@@ -199,12 +199,23 @@ Enclosure enclose_dot(const Site& s) {
   const Literal least = dot(size(a), size(b)), most = dot(reach(a), reach(b));
   const Literal special_a = dot(special(a), made(f64, b, one)), special_b = dot(made(f64, a, one), special(b));
   const Literal moving_a = dot(moving(a), made(f64, b, one)), moving_b = dot(made(f64, a, one), moving(b));
-  const bool flushes = s.model.flushes_half_dots && a.value.dtype() == bf16;
+  // Where attention multiplies an f32 with a bf16, the former is three of these, the least above 2^-40 of it.
+  const auto holds_bf16 = [](const Enclosure& e) {
+    Literal rounded(Type{bf16, {}});
+    for (std::int64_t i = 0; i < e.value.type().size(); ++i) {
+      rounded.set(0, e.value.at(i));
+      if (std::isfinite(e.value.at(i)) && rounded.at(0) != e.value.at(i)) return false;
+    }
+    return true;
+  };
+  const bool splits = s.model.flushes_half_dots && a.value.dtype() == f32 && b.value.dtype() == f32 && (holds_bf16(a) || holds_bf16(b));
+  const bool flushes = splits || (s.model.flushes_half_dots && a.value.dtype() == bf16);
+  const double may_be_zero = splits ? tiny * 0x1p40 : tiny;
   const Literal flushed_a = dot(made(f64, a, one), size(b)), flushed_b = dot(size(a), made(f64, b, one));
   // Infinity times a denormal that is read as 0 is NaN.
-  const auto may_flush = [](const Enclosure& e) {
+  const auto may_flush = [&](const Enclosure& e) {
     return made(f64, e, [&](std::int64_t i) {
-      return e.low.at(i) < tiny && e.high.at(i) > -tiny && (e.low.at(i) != 0 || e.high.at(i) != 0) ? 1.0 : 0.0;
+      return e.low.at(i) < may_be_zero && e.high.at(i) > -may_be_zero && (e.low.at(i) != 0 || e.high.at(i) != 0) ? 1.0 : 0.0;
     });
   };
   const Literal lost_a = dot(may_flush(a), special(b)), lost_b = dot(special(a), may_flush(b));
@@ -220,7 +231,7 @@ Enclosure enclose_dot(const Site& s) {
       free_element(r, i);
       continue;
     }
-    bound_sum(r, i, value - apart, value + apart, most.at(i), depth + 1, is_special,
+    bound_sum(r, i, value - apart, value + apart, most.at(i), (splits ? 3 : 1) * depth + 1, is_special,
               moving_a.at(i) + moving_b.at(i) == 0);
   }
   return r;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <random>
 
@@ -35,6 +36,7 @@ struct Form {
   std::string dtype = "f32";
   std::int64_t heads = 2, groups = 2;  // of queries, of keys and values
   bool squared = false;                // so that the derivative begins with the result
+  bool half_values = false;            // the values alone are bf16, and converted before they are weighted
 };
 
 std::string mask_text(const Form& form, const std::string& scores) {
@@ -59,11 +61,13 @@ std::string text_of(const Form& form) {
   const std::string scores = fmt::format("f32[{},{},{}]", form.heads, form.queries, form.keys);
   std::string args = fmt::format("%q: {0}[{1},{2},{3}], %k: {0}[{4},{5},{3}], %v: {0}[{4},{5},{6}]", form.dtype, form.heads, form.queries,
                                  form.head, form.groups, form.keys, form.width);
+  if (form.half_values) args.replace(args.find("%v: ") + 4, form.dtype.size(), "bf16");
   if (form.mask == Mask::argument) args += fmt::format(", %hidden: bool[{},{}]", form.queries, form.keys);
   if (form.mask == Mask::added) args += fmt::format(", %bias: f32[{},{}]", form.heads, form.keys);
   if (form.mask == Mask::shared) args += fmt::format(", %bias: f32[{},{}]", form.queries, form.keys);
   std::string text = fmt::format("func @main({}) -> ({}[{},{},{}]) {{\n", args, form.dtype, form.heads, form.queries, form.width);
-  std::string k = "%k", v = "%v";
+  std::string k = "%k", v = form.half_values ? "%v32" : "%v";
+  if (form.half_values) text += "  %v32 = convert %v {dtype = f32}\n";
   if (form.heads != form.groups) {
     for (const auto& [name, width] : {std::pair{"k", form.head}, std::pair{"v", form.width}})
       text += fmt::format("  %{0}g = broadcast %{0} {{shape = [{1}, {2}, {3}, {4}], dims = [0, 2, 3]}}\n  %{0}r = reshape %{0}g {{shape = [{5}, {3}, {4}]}}\n",
@@ -131,15 +135,26 @@ Function fused(const Function& f, std::vector<fusion::AttentionNote>* notes = nu
   return fuse(fusion::take_attentions(run_function_passes(f, before), notes, {.pairs = 1, .length = 1}));
 }
 
-void check(const Function& f, std::optional<std::size_t> attentions, double tolerance) {
+void check_machine(const Function& kernels, const std::vector<Literal>& inputs, const std::vector<Literal>& expected, double tolerance) {
+  Options options;
+  options.verify = true;
+  for (const Target& target : test::runnable_targets()) {
+    const Program program = run_lowering(kernels, target, options);
+    const std::vector<Literal> found = test::run_machine(program, inputs, target, 2);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_EQ(test::difference(found[i], expected[i], tolerance), "") << "machine result " << i << " on " << to_string(target);
+  }
+}
+
+void check(const Function& f, std::optional<std::size_t> attentions, double tolerance, const std::vector<Literal>& inputs) {
   const Function kernels = fused(f);
   if (attentions) {
     EXPECT_EQ(count_attentions(kernels), *attentions) << print(kernels);
   }
-  const std::vector<Literal> inputs = inputs_of(f), expected = evaluate(f, inputs), as_said = evaluate(kernels, inputs);
+  const std::vector<Literal> expected = evaluate(f, inputs), as_said = evaluate(kernels, inputs);
   Options options;
   options.verify = true;
-  for (Isa isa : {Isa::avx512_bf16, Isa::avx512, Isa::avx2}) {
+  for (Isa isa : {Isa::amx, Isa::avx512_bf16, Isa::avx512, Isa::avx2}) {
     Target target;
     target.isa = isa;
     const Program program = run_lowering(kernels, target, options);
@@ -149,13 +164,10 @@ void check(const Function& f, std::optional<std::size_t> attentions, double tole
       EXPECT_EQ(test::difference(found[i], expected[i], tolerance), "") << "interpreted result " << i;
     }
   }
-  for (const Target& target : test::runnable_targets()) {
-    const Program program = run_lowering(kernels, target, options);
-    const std::vector<Literal> found = test::run_machine(program, inputs, target, 2);
-    for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_EQ(test::difference(found[i], expected[i], tolerance), "") << "machine result " << i;
-  }
+  check_machine(kernels, inputs, expected, tolerance);
 }
+
+void check(const Function& f, std::optional<std::size_t> attentions, double tolerance) { check(f, attentions, tolerance, inputs_of(f)); }
 
 void check_with_gradient(const Form& form, std::optional<std::size_t> attentions) {
   const std::string text = text_of(form);
@@ -215,6 +227,30 @@ TEST(Attention, SixteenBits) {
   for (const char* dtype : {"bf16", "f16"}) {
     check_with_gradient({.queries = 40, .keys = 70, .head = 8, .width = 16, .mask = Mask::causal, .dtype = dtype}, 3);
     check_with_gradient({.queries = 71, .keys = 65, .head = 7, .width = 5, .mask = Mask::causal, .dtype = dtype}, 3);
+  }
+}
+
+// An f32 times a bf16 is exact to the last bits of f32, whatever instructions multiply halves; and where the bf16 is infinite, so is the
+// product, also with weights of which a bf16 leaves nothing.
+TEST(Attention, ValuesInSixteenBits) {
+  for (std::int64_t width : {16, 33}) {
+    const Form form{.queries = 70, .keys = 75, .head = 8, .width = width, .mask = Mask::causal, .half_values = true};
+    check_with_gradient(form, 3);
+    const Function f = parse(text_of({.queries = 20, .keys = 32, .head = 8, .width = width, .half_values = true}));
+    std::vector<Literal> inputs = inputs_of(f);
+    for (std::int64_t i = 0; i < inputs[0].type().size(); ++i) inputs[0].set(i, 0);  // each weight 1/32
+    inputs[2].set(3, std::numeric_limits<double>::infinity());
+    inputs[2].set(width + 5, -std::numeric_limits<double>::infinity());
+    check(f, 1, 2e-5, inputs);
+  }
+}
+
+// Long enough for the larger tiles of processors with tile instructions, and no multiple of them.
+TEST(Attention, ManyPositions) {
+  const Function forward = parse(text_of({.queries = 1030, .keys = 1101, .head = 16, .width = 8, .mask = Mask::causal, .dtype = "bf16", .heads = 1, .groups = 1}));
+  for (const Function& f : {forward, test::gradient(forward, test::float_args(forward))}) {
+    const std::vector<Literal> inputs = inputs_of(f);
+    check_machine(fused(f), inputs, evaluate(f, inputs), 0x1p-5);
   }
 }
 
