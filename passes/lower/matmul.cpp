@@ -251,11 +251,12 @@ void MatmulEmitter::choose_places() {
   direct_lhs_ = lhs_place && !pairs();
   lhs_lies_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
   lhs_along_m_ = lhs_lies_along_m_ && tiles_.block == 0;
-  // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out.
-  const std::int64_t row_bytes =
-      lhs_place ? lhs_place->offset.coefficient(m_var) * static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype))
-                : 0;
-  if (row_bytes != 0 && row_bytes % 2048 == 0 && tiles_.rows > 4 && tiles_.column_block > 1) direct_lhs_ = false;
+  // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out. Steps of k so far apart are
+  // neither prefetched nor on one page.
+  const std::int64_t apart = (lhs_place ? lhs_place->offset.coefficient(lhs_lies_along_m_ ? k_var : m_var) : 0) *
+                             static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype));
+  const bool is_slow = lhs_lies_along_m_ ? apart >= 2048 : apart != 0 && apart % 2048 == 0;
+  if (is_slow && tiles_.rows > 4 && tiles_.column_block > 1) direct_lhs_ = false;
   const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
   const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;

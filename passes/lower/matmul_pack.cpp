@@ -113,52 +113,59 @@ ScalarId MatmulEmitter::packed_value(ValueId operand, const std::vector<std::pai
 // Vectors of n that lie in memory one after another are read where they are, unless a long walk over rows would wear
 // out the cache's sets; everything else is packed: [n tile][k][columns], missing columns filled with zeros.
 void MatmulEmitter::pack_rhs(const Affine& panel_start, std::int64_t depth) {
-  over_tiles(
-      column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
-      tiles_.rest_columns, [&](const Affine& tile, std::int64_t columns) {
-        const auto pack_one = [&](const Affine& step, std::int64_t k, const Affine& c, bool guarded) {
-          emitter_->enter();
-          stand_for(Dim::n, tile * tiles_.columns + c);
-          const std::vector<Affine> inside(guarded ? 1 : 0, Affine(columns - 1) - c);
-          const ScalarId value = packed_value(plan_.rhs, plan_.rhs_axes, panel_start + step * tiles_.unit, k, inside);
-          b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), c, panel_start, step))}, value);
-          emitter_->leave();
-        };
-        if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
-          const std::int64_t whole = columns / tiles_.lanes, rest = columns % tiles_.lanes;
-          const auto block = [&](const Affine& first, std::int64_t count) {
-            over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) {
-              b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
-                pack_one(step, k, first + Affine(c), false);
-              });
-              if (count == tiles_.lanes) return;
-              const ScalarId zero = b_.constant(packed_dtype(), 0);
-              b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
-                b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), first + Affine(c), panel_start, step))}, zero);
-              });
-            });
-          };
-          if (whole > 0) {
-            b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
-              block(Affine(q, tiles_.lanes), tiles_.lanes);
-            });
-          }
-          if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
-        } else {
-          over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
-            b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-              pack_one(step, k, Affine(c), padded(columns) != columns);
-            });
+  const auto over_column_tiles = [&](const std::function<void(const Affine& tile, std::int64_t columns)>& f) {
+    over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
+               tiles_.rest_columns, f);
+  };
+  const auto pack_one = [&](const Affine& tile, std::int64_t columns, const Affine& step, std::int64_t k, const Affine& c,
+                            bool guarded) {
+    emitter_->enter();
+    stand_for(Dim::n, tile * tiles_.columns + c);
+    const std::vector<Affine> inside(guarded ? 1 : 0, Affine(columns - 1) - c);
+    const ScalarId value = packed_value(plan_.rhs, plan_.rhs_axes, panel_start + step * tiles_.unit, k, inside);
+    b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), c, panel_start, step))}, value);
+    emitter_->leave();
+  };
+  if (along_k_) {  // vectors of k, which codegen turns into vectors of n, one block of columns after another
+    over_column_tiles([&](const Affine& tile, std::int64_t columns) {
+      const std::int64_t whole = columns / tiles_.lanes, rest = columns % tiles_.lanes;
+      const auto block = [&](const Affine& first, std::int64_t count) {
+        over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) {
+          b_.loop("c", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId c) {
+            pack_one(tile, columns, step, k, first + Affine(c), false);
           });
-        }
-        if (tiles_.padded_steps(depth) == tiles_.steps(depth)) return;
-        b_.loop("k", Affine(tiles_.steps(depth)), {Affine(tiles_.padded_steps(depth))}, LoopKind::serial, 1, [&](VarId k) {
-          b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
-            b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), Affine(c), panel_start, Affine(k)))},
-                     b_.constant(packed_dtype(), 0));
+          if (count == tiles_.lanes) return;
+          const ScalarId zero = b_.constant(packed_dtype(), 0);
+          b_.loop("c", Affine(count), {Affine(tiles_.lanes)}, LoopKind::unroll, 1, [&](VarId c) {
+            b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), first + Affine(c), panel_start, step))}, zero);
           });
         });
+      };
+      if (whole > 0) {
+        b_.loop("q", 0, {Affine(whole)}, LoopKind::serial, 1, [&](VarId q) {
+          block(Affine(q, tiles_.lanes), tiles_.lanes);
+        });
+      }
+      if (rest > 0) block(Affine(whole * tiles_.lanes), rest);
+    });
+  } else {  // tile by tile at each step: memory is read in the order in which it lies
+    over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+      over_column_tiles([&](const Affine& tile, std::int64_t columns) {
+        b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+          pack_one(tile, columns, step, k, Affine(c), padded(columns) != columns);
+        });
       });
+    });
+  }
+  if (tiles_.padded_steps(depth) == tiles_.steps(depth)) return;
+  over_column_tiles([&](const Affine& tile, std::int64_t columns) {
+    b_.loop("k", Affine(tiles_.steps(depth)), {Affine(tiles_.padded_steps(depth))}, LoopKind::serial, 1, [&](VarId k) {
+      b_.loop("c", 0, {Affine(padded(columns))}, LoopKind::vector, tiles_.lanes, [&](VarId c) {
+        b_.store(packed_, {space_.resolve(rhs_slot(tile, padded(columns), Affine(c), panel_start, Affine(k)))},
+                 b_.constant(packed_dtype(), 0));
+      });
+    });
+  });
 }
 
 // Zeros for missing rows and steps of k.
@@ -173,51 +180,56 @@ void MatmulEmitter::clear_lhs(const Affine& tile, const Affine& panel_start, std
 }
 
 void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
-  over_tiles(
-      row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows,
-      [&](const Affine& tile, std::int64_t rows) {
-        const auto over_rows = [&](std::int64_t count, LoopKind kind, const std::function<void(const Affine&)>& f) {
-          b_.loop("r", 0, {Affine(count)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
-            f(Affine(r));
-          });
-        };
-        const auto pack_one = [&](const Affine& r, const Affine& step, std::int64_t k, bool guarded = false) {
-          emitter_->enter();
-          stand_for(Dim::m, tile * tiles_.rows + r);
-          const std::vector<Affine> inside(guarded ? 1 : 0, Affine(rows - 1) - r);
-          const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, inside);
-          b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, step))}, value);
-          emitter_->leave();
-        };
-        const std::int64_t height = tiles_.padded_rows(rows), steps = tiles_.steps(depth);
-        // Vectors of rows, which codegen turns into vectors of k, so many steps at a time.
-        const auto turned = [&](const Affine& first, std::int64_t count, std::int64_t k) {
-          over_rows(padded(rows), LoopKind::vector, [&](const Affine& r) {
-            b_.loop("k", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId step) {
-              pack_one(r, first + Affine(step), k, padded(rows) != rows);
-            });
-          });
-        };
-        if (lhs_along_m_) {
-          over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
-            over_rows(rows, LoopKind::vector, [&](const Affine& r) { pack_one(r, step, k); });
-          });
-        } else if (turns_lhs()) {
-          const std::int64_t whole = depth / tiles_.unit, vectors = whole / tiles_.lanes, rest = whole % tiles_.lanes;
-          if (vectors > 0)
-            b_.loop("q", 0, {Affine(vectors)}, LoopKind::serial, 1, [&](VarId q) {
-              turned(Affine(q, tiles_.lanes), tiles_.lanes, tiles_.unit);
-            });
-          if (rest > 0) turned(Affine(vectors * tiles_.lanes), rest, tiles_.unit);
-          if (depth % tiles_.unit != 0) turned(Affine(whole), 1, depth % tiles_.unit);
-        } else {
-          over_rows(rows, LoopKind::serial, [&](const Affine& r) {
-            over_steps(depth, LoopKind::vector, [&](const Affine& step, std::int64_t k) { pack_one(r, step, k); });
-          });
-          clear_lhs(tile, panel_start, rows, height, 0, steps);
-        }
-        clear_lhs(tile, panel_start, 0, height, steps, tiles_.padded_steps(depth));
+  const auto over_row_tiles = [&](const std::function<void(const Affine& tile, std::int64_t rows)>& f) {
+    over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows, f);
+  };
+  const auto over_rows = [&](std::int64_t count, LoopKind kind, const std::function<void(const Affine&)>& f) {
+    b_.loop("r", 0, {Affine(count)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId r) {
+      f(Affine(r));
+    });
+  };
+  const auto pack_one = [&](const Affine& tile, std::int64_t rows, const Affine& r, const Affine& step, std::int64_t k,
+                            bool guarded = false) {
+    emitter_->enter();
+    stand_for(Dim::m, tile * tiles_.rows + r);
+    const std::vector<Affine> inside(guarded ? 1 : 0, Affine(rows - 1) - r);
+    const ScalarId value = packed_value(plan_.lhs, plan_.lhs_axes, panel_start + step * tiles_.unit, k, inside);
+    b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, step))}, value);
+    emitter_->leave();
+  };
+  if (lhs_along_m_)  // memory is read in the order in which it lies
+    return over_steps(depth, LoopKind::serial, [&](const Affine& step, std::int64_t k) {
+      over_row_tiles([&](const Affine& tile, std::int64_t rows) {
+        over_rows(rows, LoopKind::vector, [&](const Affine& r) { pack_one(tile, rows, r, step, k); });
       });
+    });
+  over_row_tiles([&](const Affine& tile, std::int64_t rows) {
+    const std::int64_t height = tiles_.padded_rows(rows), steps = tiles_.steps(depth);
+    // Vectors of rows, which codegen turns into vectors of k, so many steps at a time.
+    const auto turned = [&](const Affine& first, std::int64_t count, std::int64_t k) {
+      over_rows(padded(rows), LoopKind::vector, [&](const Affine& r) {
+        b_.loop("k", 0, {Affine(count)}, LoopKind::unroll, 1, [&](VarId step) {
+          pack_one(tile, rows, r, first + Affine(step), k, padded(rows) != rows);
+        });
+      });
+    };
+    if (turns_lhs()) {
+      const std::int64_t whole = depth / tiles_.unit, vectors = whole / tiles_.lanes, rest = whole % tiles_.lanes;
+      if (vectors > 0)
+        b_.loop("q", 0, {Affine(vectors)}, LoopKind::serial, 1, [&](VarId q) {
+          turned(Affine(q, tiles_.lanes), tiles_.lanes, tiles_.unit);
+        });
+      if (rest > 0) turned(Affine(vectors * tiles_.lanes), rest, tiles_.unit);
+      if (depth % tiles_.unit != 0) turned(Affine(whole), 1, depth % tiles_.unit);
+    } else {
+      over_rows(rows, LoopKind::serial, [&](const Affine& r) {
+        over_steps(depth, LoopKind::vector,
+                   [&](const Affine& step, std::int64_t k) { pack_one(tile, rows, r, step, k); });
+      });
+      clear_lhs(tile, panel_start, rows, height, 0, steps);
+    }
+    clear_lhs(tile, panel_start, 0, height, steps, tiles_.padded_steps(depth));
+  });
 }
 
 }  // namespace burin::passes::lower
