@@ -220,6 +220,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
     for (std::int64_t g = 0; g < groups; ++g)
       start.push_back(annotate(b_.CreateAlignedLoad(vector, tile_slot(r, g), align), s.buffer));
   }
+  const std::vector<Ahead> ahead = s.hi[0].is_constant() ? read_behind(s) : std::vector<Ahead>{};
   b_.CreateBr(body);
   b_.SetInsertPoint(body);
   llvm::PHINode* k = b_.CreatePHI(const_type, 2, "k");
@@ -259,6 +260,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
     }
     return known = widen(load_columns(o, pointer, width, columns - g * width), buffer.dtype);
   };
+  prefetch(ahead, rows, k, s.hi[0].constant);
   std::vector<llvm::Value*> next(count);
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t g = 0; g < groups; ++g) {

@@ -132,9 +132,11 @@ void KernelEmitter::emit_tasks() {
 
 void KernelEmitter::emit_block(const ir::Block& block) {
   const Stmt* outer = statement_;
-  for (const Stmt& s : block) {
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    const Stmt& s = block[i];
     if (is_done_by_tiles(s)) continue;
     go_to(&s);
+    behind_ = std::span(block).subspan(i + 1);
     emit_stmt(s);
   }
   go_to(outer);

@@ -205,6 +205,7 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
       start.push_back(moves.cleared ? b_.CreateIntrinsic(llvm::Intrinsic::x86_tilezero_internal, {row_count, column_bytes})
                                     : load(row_count, column_bytes, place, from.per_row));
     });
+  const std::vector<Ahead> ahead = read_behind(s);
   llvm::BasicBlock* const before = b_.GetInsertBlock();
   auto* body = llvm::BasicBlock::Create(context, "mma", function_);
   auto* done = llvm::BasicBlock::Create(context, "mma.done", function_);
@@ -220,6 +221,7 @@ void KernelEmitter::emit_tile_mma(const Stmt& s) {
   llvm::PHINode* const b_at = phi(b.base);
   std::vector<llvm::PHINode*> sums;
   for (llvm::Value* value : start) sums.push_back(phi(value));
+  prefetch(ahead, tile.shape[0], b_.CreateUDiv(k, i64(s.block)), depth / s.block);
   std::vector<llvm::Value*> left, right, next;
   for (std::int64_t i = 0; i < rows.pieces; ++i)
     left.push_back(load(row_count, block_bytes, moved(a_at, i * rows.size * a.per_row), a.per_row));

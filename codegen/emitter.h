@@ -161,6 +161,18 @@ class KernelEmitter {
   /// `width` elements from `pointer` on along the columns, of which the first `left` are there, as they lie in memory.
   llvm::Value* load_columns(const Operand& o, llvm::Value* pointer, std::int64_t width, std::int64_t left);
 
+  // emit_prefetch.cpp: memory that is needed behind a product
+  /// Rows of memory as far apart as those of a tile are.
+  struct Ahead {
+    llvm::Value* base;
+    std::int64_t row_bytes, bytes;
+  };
+  /// What loops over the product's tile behind it read and write in parameters.
+  std::vector<Ahead> read_behind(const Stmt& mma);
+  /// In step number `step` of so many.
+  void prefetch(std::span<const Ahead> ahead, std::int64_t rows, llvm::Value* step, std::int64_t steps);
+  std::span<const Stmt> behind_;  // what follows the statement in its block
+
   // emit_tiles.cpp: products by blocks of k
   /// An access to memory in a loop over all rows and columns of a tile.
   struct TileCopy {

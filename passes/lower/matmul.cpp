@@ -1,6 +1,7 @@
 // The matmul lowering: register tiles over blocks of a fixed grid, k in panels, B packed when its vectors are not in
 // memory as they are, epilogue on the tile. Loop order: task (batch, m block, n block), k panel, n tile, m tile.
 #include <algorithm>
+#include <numeric>
 
 #include "base/check.h"
 #include "passes/lower/matmul_emitter.h"
@@ -217,6 +218,12 @@ void MatmulEmitter::open_grid() {
   if (part_ != MatmulPart::lhs) column_block_ = block_var("nb", tiles_.column_blocks);
 }
 
+// Addresses so many bytes apart, one for each step of a panel, meet in the sets of the first cache, whose ways are of 4 KiB.
+bool MatmulEmitter::overfills_sets(std::int64_t bytes_apart) const {
+  constexpr std::int64_t way_bytes = 4096;
+  return std::min(tiles_.depth, loops_.inner(Dim::k)) * std::gcd(bytes_apart, way_bytes) > target_.l1_bytes;
+}
+
 // How each side is read: where it lies, or packed, by each task or once for all.
 void MatmulEmitter::choose_places() {
   Kernel& kernel = lowered_.kernel;
@@ -251,15 +258,20 @@ void MatmulEmitter::choose_places() {
   direct_lhs_ = lhs_place && !pairs();
   lhs_lies_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
   lhs_along_m_ = lhs_lies_along_m_ && tiles_.block == 0;
+  const auto bytes_apart = [&](const std::optional<Place>& place, ValueId side, VarId var) {
+    return place ? place->offset.coefficient(var) * static_cast<std::int64_t>(size_of(body_.type(side).dtype)) : 0;
+  };
   // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out. Steps of k so far apart are
-  // neither prefetched nor on one page.
-  const std::int64_t apart = (lhs_place ? lhs_place->offset.coefficient(lhs_lies_along_m_ ? k_var : m_var) : 0) *
-                             static_cast<std::int64_t>(size_of(body_.type(plan_.lhs).dtype));
-  const bool is_slow = lhs_lies_along_m_ ? apart >= 2048 : apart != 0 && apart % 2048 == 0;
-  if (is_slow && tiles_.rows > 4 && tiles_.column_block > 1) direct_lhs_ = false;
+  // neither prefetched nor on one page; nearer ones share sets when a panel of them is read again.
+  const bool several_column_tiles = tiles_.column_block > 1 || may_share(Dim::n, tiles_.column_blocks),
+             several_row_tiles = tiles_.row_block > 1 || may_share(Dim::m, tiles_.row_blocks);
+  const std::int64_t lhs_apart = bytes_apart(lhs_place, plan_.lhs, lhs_lies_along_m_ ? k_var : m_var);
+  const bool slow_lhs = lhs_lies_along_m_ ? lhs_apart >= 2048 || overfills_sets(lhs_apart) : lhs_apart != 0 && lhs_apart % 2048 == 0;
+  if (slow_lhs && tiles_.rows > 4 && several_column_tiles) direct_lhs_ = false;
   const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
-  const bool reused = tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
+  const bool reused = (tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128) ||
+                      (contiguous && tiles_.rows > 4 && several_row_tiles && overfills_sets(bytes_apart(rhs_place, plan_.rhs, k_var)));
   pack_ = pairs() || !(contiguous && whole_vectors && !reused);
   rhs_along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous;
   along_k_ = rhs_along_k_ && tiles_.steps(tiles_.depth) >= tiles_.lanes;

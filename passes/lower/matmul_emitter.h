@@ -40,7 +40,10 @@ class MatmulEmitter {
  private:
   void open_grid();
   void choose_places();
+  /// Enough blocks of the other side read this one, and there is enough work, that it is packed once for all of them.
+  bool may_share(Dim other, std::int64_t blocks_of_other) const;
   void choose_sharing();
+  bool overfills_sets(std::int64_t bytes_apart) const;
   void add_scratch();
   /// Elements of one side, packed for all tasks.
   std::int64_t shared_size(Dim free) const;

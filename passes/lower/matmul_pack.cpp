@@ -43,16 +43,19 @@ Affine MatmulEmitter::rhs_slot(const Affine& column_tile, std::int64_t width, co
 
 // Sharing spares packing a side again for every block of the other one, and computing what it is made of; it costs memory
 // for all of the side, which is to stay in the last cache.
-void MatmulEmitter::choose_sharing() {
+bool MatmulEmitter::may_share(Dim other, std::int64_t blocks_of_other) const {
   double work = 1;
   for (std::int64_t extent : loops_.extents) work *= static_cast<double>(extent);
-  if (work < min_sharing_work * static_cast<double>(target_.l2_bytes)) return;
-  const std::int64_t bytes = static_cast<std::int64_t>(size_of(packed_dtype()));
-  const auto blocks = [&](Dim free, std::int64_t inner) { return loops_.size(free) / loops_.inner(free) * inner; };
-  shares_lhs_ = !direct_lhs_ && blocks(Dim::n, tiles_.column_blocks) >= min_sharing_blocks;
-  shares_rhs_ = pack_ && blocks(Dim::m, tiles_.row_blocks) >= min_sharing_blocks;
-  if (shares_lhs_ && shared_size(Dim::m) * bytes > target_.l3_bytes) shares_lhs_ = false;
-  if (shares_rhs_ && shared_size(Dim::n) * bytes > target_.l3_bytes) shares_rhs_ = false;
+  return work >= min_sharing_work * static_cast<double>(target_.l2_bytes) &&
+         loops_.size(other) / loops_.inner(other) * blocks_of_other >= min_sharing_blocks;
+}
+
+void MatmulEmitter::choose_sharing() {
+  const auto fits = [&](Dim free) {
+    return shared_size(free) * static_cast<std::int64_t>(size_of(packed_dtype())) <= target_.l3_bytes;
+  };
+  shares_lhs_ = !direct_lhs_ && may_share(Dim::n, tiles_.column_blocks) && fits(Dim::m);
+  shares_rhs_ = pack_ && may_share(Dim::m, tiles_.row_blocks) && fits(Dim::n);
 }
 
 std::int64_t MatmulEmitter::shared_size(Dim free) const {

@@ -401,6 +401,42 @@ TEST(CodegenMma, products_of_different_shapes_in_one_kernel) {
   EXPECT_EQ(count(assembly(text, {.isa = ir::Isa::amx}), "tdpbf16ps"), 4u);
 }
 
+// One instruction per line of a row: 128 bytes of c, of d, and of e, which is read and written; nothing for scratch, nor where a condition
+// or the column's distance says that not all of a row is touched.
+TEST(CodegenMma, what_an_epilogue_touches_is_asked_for) {
+  const auto text = [](const char* condition, const char* place) {
+    return fmt::format(R"(kernel @epilogue(in a: f32[28,64], in b: f32[64,32], in c: f32[28,40], out d: f32[28,64], inout e: f32[28,32]) tasks (t in 2) {{
+  scratch s: f32[14,32]
+  tile t14: f32[14,32]
+  for r in 0..14 unroll {{
+    for j in 0..32 vector 16 {{
+      %0 = constant 0 : f32
+      store t14[r, j], %0
+      store s[r, j], %0
+    }}
+  }}
+  mma t14[r, j] += a[r + 14*t, k] * b[k, j] for k in 0..64
+  for r in 0..14 unroll {{
+    for j in 0..32 vector 16 {{
+      %1 = load t14[r, j]
+      %2 = load c[r + 14*t, j]
+      %3 = load e[r + 14*t, j]
+      %4 = load s[r, j]
+      %5 = add %1, %2 : f32
+      %6 = add %5, %3 : f32
+      %7 = add %6, %4 : f32
+      store d[r + 14*t, {1}], %7 {0}
+      store e[r + 14*t, j], %6
+    }}
+  }}
+}})", condition, place);
+  };
+  for (const auto& [condition, place, lines] : {std::tuple{"", "j", 6u}, {"if r + j - 3 >= 0", "j", 4u}, {"", "2*j", 4u}}) {
+    compare(text(condition, place));
+    EXPECT_EQ(count(assembly(text(condition, place), {.isa = ir::Isa::avx512}), "prefetcht1"), lines) << condition << place;
+  }
+}
+
 TEST(CodegenMma, depth_that_depends_on_the_task) {
   compare(packed("f32", "f32", {6, 16, 9}, 16, "4*t"));
   compare(packed("f32", "f32", {6, 16, 9}, 16, "9 - 9*t"));
