@@ -263,15 +263,15 @@ void MatmulEmitter::choose_places() {
   };
   // Rows a multiple of 2 KiB apart share few sets of the first cache: a tile's rows would push one another out. Steps of k so far apart are
   // neither prefetched nor on one page; nearer ones share sets when a panel of them is read again.
-  const bool several_column_tiles = tiles_.column_block > 1 || may_share(Dim::n, tiles_.column_blocks),
-             several_row_tiles = tiles_.row_block > 1 || may_share(Dim::m, tiles_.row_blocks);
+  const bool several_column_tiles = tiles_.column_block > 1 || may_share(Dim::n, tiles_.column_blocks);
   const std::int64_t lhs_apart = bytes_apart(lhs_place, plan_.lhs, lhs_lies_along_m_ ? k_var : m_var);
   const bool slow_lhs = lhs_lies_along_m_ ? lhs_apart >= 2048 || overfills_sets(lhs_apart) : lhs_apart != 0 && lhs_apart % 2048 == 0;
   if (slow_lhs && tiles_.rows > 4 && several_column_tiles) direct_lhs_ = false;
   const bool whole_vectors = tiles_.rest_columns % tiles_.lanes == 0;
   const bool contiguous = rhs_place && rhs_place->offset.coefficient(n_var) == 1;
-  const bool reused = (tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128) ||
-                      (contiguous && tiles_.rows > 4 && several_row_tiles && overfills_sets(bytes_apart(rhs_place, plan_.rhs, k_var)));
+  const std::int64_t rows = may_share(Dim::m, tiles_.row_blocks) ? loops_.size(Dim::m) : tiles_.row_block * tiles_.rows;
+  const bool slow_rhs = contiguous && overfills_sets(bytes_apart(rhs_place, plan_.rhs, k_var));
+  const bool reused = rows > 64 && (slow_rhs || (tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128));
   pack_ = pairs() || !(contiguous && whole_vectors && !reused);
   rhs_along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous;
   along_k_ = rhs_along_k_ && tiles_.steps(tiles_.depth) >= tiles_.lanes;

@@ -51,11 +51,14 @@ bool MatmulEmitter::may_share(Dim other, std::int64_t blocks_of_other) const {
 }
 
 void MatmulEmitter::choose_sharing() {
+  shares_lhs_ = !direct_lhs_ && may_share(Dim::n, tiles_.column_blocks);
+  shares_rhs_ = pack_ && may_share(Dim::m, tiles_.row_blocks);
+  // What is shared holds all panels: its size is that of a side that is shared.
   const auto fits = [&](Dim free) {
     return shared_size(free) * static_cast<std::int64_t>(size_of(packed_dtype())) <= target_.l3_bytes;
   };
-  shares_lhs_ = !direct_lhs_ && may_share(Dim::n, tiles_.column_blocks) && fits(Dim::m);
-  shares_rhs_ = pack_ && may_share(Dim::m, tiles_.row_blocks) && fits(Dim::n);
+  shares_lhs_ = shares_lhs_ && fits(Dim::m);
+  shares_rhs_ = shares_rhs_ && fits(Dim::n);
 }
 
 std::int64_t MatmulEmitter::shared_size(Dim free) const {

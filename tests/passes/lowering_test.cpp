@@ -1,4 +1,5 @@
 // Programs as text, computed by the evaluator and by the kernels they are lowered to: fused and op by op, for both ISAs.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -284,15 +285,33 @@ TEST(lowering, matmul_of_sides_packed_for_all_tasks) {
 // Packing pays when what is packed is read often: few rows read a contiguous side where it lies.
 TEST(lowering, matmul_packs_what_many_rows_read) {
   const Target target{.isa = Isa::avx512};
-  const auto packs = [&](int rows, int depth) {
-    const std::string k = std::to_string(depth), m = std::to_string(rows);
-    const std::string text = "func @main(%x: f32[" + m + "," + k + "], %w: f32[" + k + ",1024]) -> (f32[" + m + ",1024]) {\n"
-        "  %y = dot_general %x, %w {lhs_contract = [1], rhs_contract = [0], dtype = f32}\n  return %y\n}\n";
+  const auto packs = [&](int rows, int depth, int columns) {
+    const std::string text = fmt::format(
+        "func @main(%x: f32[{0},{1}], %w: f32[{1},{2}]) -> (f32[{0},{2}]) {{\n"
+        "  %y = dot_general %x, %w {{lhs_contract = [1], rhs_contract = [0], dtype = f32}}\n  return %y\n}}\n", rows, depth, columns);
     return print(build_program(parse(text), target, {})).find("packed_b") != std::string::npos;
   };
-  EXPECT_TRUE(packs(600, 300));
-  EXPECT_FALSE(packs(30, 300));
-  EXPECT_FALSE(packs(600, 60));
+  EXPECT_TRUE(packs(600, 300, 1024));
+  EXPECT_FALSE(packs(30, 300, 1024));
+  EXPECT_FALSE(packs(600, 60, 1008));
+  // Steps of k a power of two apart share the sets of a cache.
+  EXPECT_TRUE(packs(600, 60, 1024));
+}
+
+// The left side is packed too where its steps of k are far apart, or share sets, and many columns read it.
+TEST(lowering, matmul_packs_distant_steps_of_the_left_side) {
+  const Target target{.isa = Isa::avx512};
+  const auto packs = [&](int rows, int depth, int columns) {
+    const std::string text = fmt::format(
+        "func @main(%x: f32[{1},{0}], %w: f32[{1},{2}]) -> (f32[{0},{2}]) {{\n"
+        "  %y = dot_general %x, %w {{lhs_contract = [0], rhs_contract = [0], dtype = f32}}\n  return %y\n}}\n", rows, depth, columns);
+    check(text, {}, {}, target);
+    return print(build_program(parse(text), target, {})).find("packed_a") != std::string::npos;
+  };
+  EXPECT_TRUE(packs(600, 130, 200));   // 2400 bytes
+  EXPECT_FALSE(packs(300, 130, 200));  // 1200 bytes
+  EXPECT_TRUE(packs(256, 130, 200));   // 1024 bytes: four sets
+  EXPECT_FALSE(packs(600, 130, 32));   // one tile of columns
 }
 
 // The blocks that tasks take of a vectorised axis are whole vectors.
