@@ -82,7 +82,7 @@ void count(Case& c, Shared& shared) {
   for (std::uint64_t seed = first;; seed += stride) {
     if (settings.count > 0 && seed - settings.seed >= settings.count) break;
     if (stopped != 0 || (settings.seconds > 0 && Clock::now() > end)) break;
-    alarm(seconds_per_program);
+    limit_time(seconds_per_program);
     shared.seed = seed;
     shared.property = properties().size();
     std::string text;
@@ -180,7 +180,7 @@ class Campaign {
     std::string text;
     if (shared.failed) {
       text = shared.text;
-    } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+    } else if (WIFSIGNALED(status) && is_timeout(WTERMSIG(status))) {
       text = "timeout";
     } else {
       char tail[4096] = {};

@@ -2,17 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "tests/fuzz/campaign.h"
 #include "tests/fuzz/generate.h"
+#include "tests/fuzz/isolate.h"
 #include "tests/fuzz/properties.h"
 #include "tests/fuzz/shrink.h"
 
@@ -44,6 +48,20 @@ TEST(Generate, draws_every_op_and_only_valid_programs) {
 TEST(Generate, the_same_seed_gives_the_same_program) {
   for (std::uint64_t seed : {1, 77, 123456}) EXPECT_TRUE(same_program(generate(seed), generate(seed)));
   EXPECT_FALSE(same_program(generate(1), generate(2)));
+}
+
+// A program that computes for too long is ended; one that waits for a busy machine is not.
+TEST(Isolated, time_is_that_of_computing) {
+  const auto compute = [] {
+    for (std::atomic<int> i = 0;;) ++i;
+    return std::string();
+  };
+  const auto wait = [] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    return std::string();
+  };
+  EXPECT_EQ(isolated(compute, 1), "timeout");
+  EXPECT_EQ(isolated(wait, 1), "");
 }
 
 TEST(Shrink, leaves_the_one_op_that_fails) {

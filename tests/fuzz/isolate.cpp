@@ -1,6 +1,7 @@
 #include "tests/fuzz/isolate.h"
 
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,12 +33,21 @@ void write_all(int file, const std::string& text) {
 
 }  // namespace
 
+void limit_time(unsigned seconds) {
+  itimerval computed = {};
+  computed.it_value.tv_sec = seconds;
+  setitimer(ITIMER_PROF, &computed, nullptr);
+  alarm(10 * seconds);
+}
+
+bool is_timeout(int signal) { return signal == SIGALRM || signal == SIGPROF; }
+
 std::string isolated(const std::function<std::string()>& check, unsigned seconds) {
   const int result = memfd_create("result", 0), errors = memfd_create("errors", 0);
   const pid_t child = fork();
   if (child == 0) {
     dup2(errors, STDERR_FILENO);
-    alarm(seconds);
+    limit_time(seconds);
     std::string text;
     try {
       text = check();
@@ -51,8 +61,9 @@ std::string isolated(const std::function<std::string()>& check, unsigned seconds
   waitpid(child, &status, 0);
   std::string text;
   if (WIFSIGNALED(status))
-    text = WTERMSIG(status) == SIGALRM ? "timeout"
-                                       : "crash: signal " + std::to_string(WTERMSIG(status)) + "\n" + contents(errors);
+    text = is_timeout(WTERMSIG(status))
+               ? "timeout"
+               : "crash: signal " + std::to_string(WTERMSIG(status)) + "\n" + contents(errors);
   else if (WEXITSTATUS(status) != 0)
     text = contents(result).empty() ? "crash: exit " + std::to_string(WEXITSTATUS(status)) + "\n" + contents(errors)
                                     : contents(result);

@@ -183,8 +183,8 @@ bool Case::is_approximated() {
 
 std::shared_ptr<const runtime::Executable> compiled(const Program& program, const Target& target) {
   static auto* const recent = new std::deque<std::shared_ptr<const runtime::Executable>>;
-  // Each keeps all modules that it has a kernel of, of two mappings of memory each; the system gives a process 65530.
-  constexpr std::size_t most = 2000;
+  // Each keeps all modules that it has a kernel of, some of them old, of two mappings of memory each; the system gives a process 65530.
+  constexpr std::size_t most = 500;
   recent->emplace_back(detail::make_executable(program, target, 1));
   if (recent->size() > most) recent->pop_front();
   return recent->back();
