@@ -63,7 +63,9 @@ void layer(Generator& g) {
   const Type type = g.b.type(x);
   const Int out = g.extent();
   const ValueId w = g.of_type({type.dtype, {type.shape.back(), out}});
-  if (type.size() / std::max<Int>(type.shape.back(), 1) * out > g.recipe.max_elements) return;
+  Int size = out;  // of the result, which an empty axis that is summed over does not make empty
+  for (std::size_t axis = 0; axis + 1 < type.rank(); ++axis) size *= type.shape[axis];
+  if (size > g.recipe.max_elements) return;
   ValueId y = g.b.emit<Op::dot_general>(
       {x, w}, {.lhs_contract = {static_cast<Int>(type.rank()) - 1}, .rhs_contract = {0}, .dtype = type.dtype});
   const Shape shape = g.b.type(y).shape;
