@@ -97,6 +97,7 @@ class RowsEmitter {
   std::optional<ScalarId> given(ValueId v, const Index& at);
   Affine domain_flat() const;
   std::int64_t lanes_across(const Nest& across) const;
+  std::int64_t lanes_along(std::uint32_t pass) const;
   bool lanes_along_rows() const { return !loops_.along.empty() && loops_.along.back(); }
   std::int64_t column_grain() const;
   DType column_dtype(OpId op) const;
@@ -203,7 +204,7 @@ void RowsEmitter::emit_pass(std::uint32_t pass) {
     std::optional<AccId> total;  // of the blocks of a long sum, each in an f32 accumulator of its own
   };
   std::vector<Running> running;
-  const std::int64_t lanes = lanes_along_rows() ? native_lanes(target_) : 1;
+  const std::int64_t lanes = lanes_along(pass);
   for (OpId op : plan_.row_reductions)
     if (plan_.ready[body_.operand(op, 0).index] == pass) {
       const Reduce reduce = reduction_of(body_.kind(op), body_.type(body_.result(op)).dtype);
@@ -371,6 +372,29 @@ std::int64_t RowsEmitter::lanes_across(const Nest& across) const {
   bool cheap = true;
   body_.for_each_op([&](OpId op) { cheap = cheap && !is_expensive(body_.kind(op)); });
   return cheap && plan_.row_size >= min_wide_row && !across.extents.empty() && across.extents.back() >= min_wide_groups * wide ? wide : native;
+}
+
+// A pass that only looks for the greatest element waits for each comparison before the next, unless several vectors have one of their own. The
+// order does not matter to it; sums have theirs.
+std::int64_t RowsEmitter::lanes_along(std::uint32_t pass) const {
+  if (!lanes_along_rows()) return 1;
+  const std::int64_t native = native_lanes(target_), wide = 4 * native;
+  if (along_nest_.extents.back() < min_wide_groups * wide) return native;
+  const auto is_of_pass = [&](OpId op) { return plan_.ready[body_.operand(op, 0).index] == pass; };
+  const auto keeps_order = [&](OpId op) {
+    const Reduce reduce = reduction_of(body_.kind(op), body_.type(body_.result(op)).dtype);
+    return (reduce == Reduce::sum || reduce == Reduce::prod) && is_float(body_.type(body_.result(op)).dtype);
+  };
+  bool reduces = false, cheap = true;
+  for (OpId op : plan_.row_reductions) {
+    reduces = reduces || is_of_pass(op);
+    if (is_of_pass(op) && keeps_order(op)) return native;
+  }
+  body_.for_each_op([&](OpId op) {
+    const ValueId v = body_.result(op);
+    if (plan_.level[v.index] == RowLevel::element && plan_.ready[v.index] == pass) cheap = cheap && !is_expensive(body_.kind(op));
+  });
+  return reduces && cheap && std::ranges::none_of(plan_.column_reductions, is_of_pass) ? wide : native;
 }
 
 Lowering RowsEmitter::run() {
