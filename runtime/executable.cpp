@@ -22,8 +22,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A phase is worth the other threads' help above the first cost; a run is worth waking them above the second.
+// A phase is worth the other threads' help above the first cost; a run is worth waking them above the third. What one phase of several writes
+// lies in the caches of those who wrote it, from where others are slow to get it: there help has to spare as much as the second.
 constexpr double phase_threshold_ns = 5e3;
+constexpr double spared_threshold_ns = 20e3;
 constexpr double wake_threshold_ns = 40e3;
 // Into how many pieces of about equal cost a phase is cut at most: the unit in which threads share it.
 constexpr std::int64_t max_units = 512;
@@ -172,7 +174,7 @@ struct Executable::Impl {
       phase.units += row.units;
     }
     most_units = std::max(most_units, phase.units);
-    if (phase.units > 1 && phase.cost_ns >= phase_threshold_ns) shareable_ns += phase.cost_ns;
+    if (phase.units > 1 && phase.cost_ns >= phase_threshold_ns) ++num_shareable;
     phases.push_back(phase);
   }
 
@@ -290,13 +292,24 @@ struct Executable::Impl {
     for (const Step& step : table.steps) profile.steps.push_back({step.label, 0, step.tasks, 1});
   }
 
+  /// From what cost on phases are shared.
+  double sharing_threshold(double wanted, int threads) const {
+    if (wanted >= 0) return wanted;
+    if (num_shareable <= 1 || threads <= 1) return phase_threshold_ns;
+    return spared_threshold_ns * threads / (threads - 1);
+  }
+
   /// Whether a run is worth the pool at all.
-  bool worth_waking(double threshold) const {
+  bool worth_waking(double wanted, double threshold) const {
     if (most_units <= 1) return false;
-    if (threshold < 0)
-      return shareable_ns >= (shareable_ns > 0 && pool_is_warm() ? phase_threshold_ns : wake_threshold_ns);
-    return std::any_of(phases.begin(), phases.end(),
-                       [&](const Phase& phase) { return phase.units > 1 && phase.cost_ns >= threshold; });
+    double shareable_ns = 0;
+    bool any = false;
+    for (const Phase& phase : phases)
+      if (phase.units > 1 && phase.cost_ns >= threshold) {
+        shareable_ns += phase.cost_ns;
+        any = true;
+      }
+    return any && (wanted >= 0 || pool_is_warm() || shareable_ns >= wake_threshold_ns);
   }
 
   static bool is_spared(const Phase& phase, const Workspace& workspace) {
@@ -320,13 +333,13 @@ struct Executable::Impl {
 
   template <bool recorded>
   void run_phases(int threads, const RunOptions& options, Workspace& workspace) const {
-    const double threshold = options.threading_threshold_ns;
-    PoolSession session(worth_waking(threshold) ? threads : 1);
+    const double threshold = sharing_threshold(options.threading_threshold_ns, threads);
+    PoolSession session(worth_waking(options.threading_threshold_ns, threshold) ? threads : 1);
     FloatEnvironment environment;
     for (const Phase& phase : phases) {
       if (phase.may_be_spared && is_spared(phase, workspace)) continue;
       const bool shared =
-          session.threaded() && phase.units > 1 && phase.cost_ns >= (threshold < 0 ? phase_threshold_ns : threshold);
+          session.threaded() && phase.units > 1 && phase.cost_ns >= threshold;
       if (options.profile != nullptr)
         run_profiled<recorded>(session, phase, shared, workspace, *options.profile);
       else if (shared)
@@ -363,7 +376,7 @@ struct Executable::Impl {
   std::vector<Resolved> input_args, output_args, kept_args;
   std::int64_t scratch_stride = 0;
   std::int64_t most_units = 0;
-  double shareable_ns = 0;  // of the phases above the default threshold
+  std::int64_t num_shareable = 0;  // phases above the default threshold
   std::mutex mutex;
   std::vector<std::unique_ptr<Workspace>> kept;
 };

@@ -189,6 +189,11 @@ TEST(Executable, CheapProgramsStayOnTheCallingThread) {
   EXPECT_EQ(pool_tasks(cheap, {.num_threads = 4, .threading_threshold_ns = 64}), 3 * 64);
   EXPECT_EQ(pool_tasks(dear, {.num_threads = 4}), 3 * 64);
   EXPECT_EQ(pool_tasks(dear, {.num_threads = 1}), 0);
+  // A phase behind others is shared where that spares more than their results cost on the way: three quarters of 30 us do, half does not.
+  for (Step& s : (table = chain(64)).steps) s.cost_ns = 30e3;
+  const Executable between(std::move(table));
+  EXPECT_EQ(pool_tasks(between, {.num_threads = 4}), 3 * 64);
+  EXPECT_EQ(pool_tasks(between, {.num_threads = 2}), 0);
 }
 
 TEST(Executable, EachThreadHasItsScratch) {
