@@ -18,17 +18,12 @@ constexpr std::size_t most_accesses = 4;
 /// Below, a product is over before what it asks for has come.
 constexpr std::int64_t fewest_steps = 4;
 
-/// A loop over all of an extent of a tile.
-bool runs_over(const ir::Stmt& s, std::int64_t extent) {
-  return s.kind == ir::StmtKind::loop && s.lo == ir::Affine(0) && s.hi == std::vector<ir::Affine>{extent};
-}
-
 }  // namespace
 
 std::vector<KernelEmitter::Ahead> KernelEmitter::read_behind(const Stmt& mma) {
   const Shape& shape = kernel_.buffers[mma.buffer.index].shape;
   std::vector<Ahead> ahead;
-  std::vector<std::pair<ir::BufferId, std::vector<ir::Affine>>> known;  // with the first element's indices
+  std::vector<std::pair<ir::BufferId, ir::Affine>> known;  // with the first element's offset
   for (const Stmt& loop : behind_) {
     if (loop.kind == ir::StmtKind::mma && loop.buffer == mma.buffer) break;
     if (!runs_over(loop, shape[0]) || loop.body.size() != 1 || !runs_over(loop.body[0], shape[1])) continue;
@@ -42,13 +37,12 @@ std::vector<KernelEmitter::Ahead> KernelEmitter::read_behind(const Stmt& mma) {
       const ir::Affine offset = offset_of(buffer, s.indices);
       if (offset.coefficient(column) != 1 || offset.coefficient(row) == 0) continue;
       if (std::ranges::any_of(offset.terms, [&](const auto& term) { return bound.contains(term.first); })) continue;
-      std::vector<ir::Affine> first = s.indices;
-      for (ir::VarId var : {row, column})
-        for (ir::Affine& index : first) index = ir::substitute(index, var, 0);
-      if (ahead.size() == most_accesses || std::ranges::find(known, std::pair(s.buffer, first)) != known.end()) continue;
-      known.emplace_back(s.buffer, first);
+      const std::pair first(s.buffer, ir::substitute(ir::substitute(offset, row, 0), column, 0));
+      if (ahead.size() == most_accesses || std::ranges::find(known, first) != known.end()) continue;
+      known.push_back(first);
+      const Operand memory = operand_of({&s, row, column});
       const std::int64_t size = static_cast<std::int64_t>(size_of(buffer.dtype));
-      ahead.push_back({address_of(s.buffer, first).pointer, offset.coefficient(row) * size, shape[1] * size});
+      ahead.push_back({memory.base, memory.per_row * size, shape[1] * size});
     }
   }
   return ahead;

@@ -59,25 +59,13 @@ void KernelEmitter::choose_tiles(const ir::Block& block, Registers& registers) {
   }
 }
 
-namespace {
-
-/// Two loops over all rows and columns of a tile that hold `first`, and a store of what it gives that always takes place.
-struct Nest {
-  const ir::Stmt *first, *store;
-  ir::VarId row, column;
-};
-std::optional<Nest> nest_over(const ir::Stmt& loop, const Shape& shape) {
-  const auto over = [](const ir::Stmt& s, std::int64_t extent) {
-    return s.kind == ir::StmtKind::loop && s.lo == ir::Affine(0) && s.hi == std::vector<ir::Affine>{extent};
-  };
-  if (!over(loop, shape[0]) || loop.body.size() != 1 || !over(loop.body[0], shape[1])) return std::nullopt;
+std::optional<KernelEmitter::Nest> KernelEmitter::nest_over(const Stmt& loop, const Shape& shape) {
+  if (!runs_over(loop, shape[0]) || loop.body.size() != 1 || !runs_over(loop.body[0], shape[1])) return std::nullopt;
   const ir::Block& body = loop.body[0].body;
   if (body.size() != 2 || body[1].kind != ir::StmtKind::store || body[1].args[0] != body[0].result) return std::nullopt;
   if (!body[0].conditions.empty() || !body[1].conditions.empty()) return std::nullopt;
   return Nest{&body[0], &body[1], loop.var, loop.body[0].var};
 }
-
-}  // namespace
 
 // What stands just before and just behind a product.
 void KernelEmitter::find_moves(const ir::Block& block) {

@@ -161,6 +161,17 @@ class KernelEmitter {
   /// `width` elements from `pointer` on along the columns, of which the first `left` are there, as they lie in memory.
   llvm::Value* load_columns(const Operand& o, llvm::Value* pointer, std::int64_t width, std::int64_t left);
 
+  /// A loop over all of an extent of a tile.
+  static bool runs_over(const Stmt& s, std::int64_t extent) {
+    return s.kind == ir::StmtKind::loop && s.lo == ir::Affine(0) && s.hi == std::vector<ir::Affine>{extent};
+  }
+  /// An access to memory in a loop over all rows and columns of a tile.
+  struct TileCopy {
+    const Stmt* access = nullptr;
+    ir::VarId row, column;
+  };
+  Operand operand_of(const TileCopy& copy);
+
   // emit_prefetch.cpp: memory that is needed behind a product
   /// Rows of memory as far apart as those of a tile are.
   struct Ahead {
@@ -174,11 +185,6 @@ class KernelEmitter {
   std::span<const Stmt> behind_;  // what follows the statement in its block
 
   // emit_tiles.cpp: products by blocks of k
-  /// An access to memory in a loop over all rows and columns of a tile.
-  struct TileCopy {
-    const Stmt* access = nullptr;
-    ir::VarId row, column;
-  };
   /// How the registers of a product start and where they go, when loops beside it do nothing but clear or copy its tile.
   struct TileMoves {
     bool cleared = false;
@@ -197,7 +203,12 @@ class KernelEmitter {
   void find_readers(const ir::Block& block, std::vector<std::pair<const Stmt*, std::span<const Stmt>>>& around);
   bool uses_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().products.contains(&s); }
   bool is_done_by_tiles(const Stmt& s) { return target_.multiplies_tiles() && tile_plan().done.contains(&s); }
-  Operand operand_of(const TileCopy& copy);
+  /// Two loops over all rows and columns of a tile that hold `first`, and a store of what it gives that always takes place.
+  struct Nest {
+    const Stmt *first, *store;
+    ir::VarId row, column;
+  };
+  static std::optional<Nest> nest_over(const Stmt& loop, const Shape& shape);
   void emit_tile_mma(const Stmt& s);
   std::vector<llvm::Value*> tile_registers_;  // that the last product gave
   void emit_block_mma(const Stmt& s);
