@@ -130,6 +130,9 @@ class AttentionEmitter {
   void clear_missing(BufferId buffer, std::int64_t width, const Affine& tile, bool pairs);
   void clear_padding();
   void pack_turned(const Factor& factor, const Affine& tile);
+  /// The factor's elements at the positions of pair number `step` of a tile, of which there are `count`, at the current
+  /// inner one.
+  ScalarId paired_positions(const Factor& factor, const Affine& tile, const Affine& step, std::int64_t count);
 
   // attention_task.cpp
   void emit_task();

@@ -63,6 +63,14 @@ ScalarId AttentionEmitter::packed_element(const Factor& factor) {
   return b_.let(Op::bitcast, {b_.let(Op::convert, {upper}, DType::u16)}, DType::bf16);
 }
 
+ScalarId AttentionEmitter::paired_positions(const Factor& factor, const Affine& tile, const Affine& step,
+                                            std::int64_t count) {
+  ScalarId values[2] = {};
+  for (std::int64_t u = 0; u < count; ++u)
+    at_moving(tile, step * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
+  return paired(values[0], values[1]);
+}
+
 // The packed elements of the inner axis; of a score's pairs, the last may be one alone.
 void AttentionEmitter::over_inner(const Factor& factor, LoopKind kind,
                                   const std::function<void(const Affine&, const std::function<ScalarId()>&)>& body) {
@@ -100,12 +108,7 @@ void AttentionEmitter::pack_moving(const Factor& factor, const Affine& tile) {
   };
   if (pairs) {
     over_moving_pairs(tile, [&](const Affine& row, std::int64_t count) {
-      over_columns(row, [&] {
-        ScalarId values[2] = {};
-        for (std::int64_t u = 0; u < count; ++u)
-          at_moving(tile, row * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
-        return paired(values[0], values[1]);
-      });
+      over_columns(row, [&] { return paired_positions(factor, tile, row, count); });
     });
   } else if (factor.along_inner) {
     over_moving(tile, [&](const Affine& m) {
@@ -152,10 +155,7 @@ void AttentionEmitter::clear_padding() {
 void AttentionEmitter::pack_turned(const Factor& factor, const Affine& tile) {
   const std::int64_t extent = plan_.extents[plan_.moving], steps = tile_steps(true);
   const auto element = [&](const Affine& step, std::int64_t count) {
-    ScalarId values[2] = {};
-    for (std::int64_t u = 0; u < count; ++u)
-      at_moving(tile, step * 2 + Affine(u), [&] { values[u] = packed_element(factor); });
-    return paired(values[0], values[1]);
+    return paired_positions(factor, tile, step, count);
   };
   const auto over_columns = [&](LoopKind kind, const std::function<void(const Affine& c)>& body) {
     b_.loop("c", 0, {Affine(factor.inner)}, kind, kind == LoopKind::vector ? tiles_.lanes : 1, [&](VarId c) {

@@ -133,8 +133,6 @@ void AttentionEmitter::sweep(const Affine& tile) {
     sum_parts(f, tile,
               [&](const Affine&) -> PartOf { return [&](ValueId v) { return emitter_->emit(v, placed(v)); }; });
   });
-  for (const Part& part : parts_)
-    for (BufferId buffer : part.buffers) clear_missing(buffer, tiles_.fixed, tile, part.form != PartForm::f32);
 }
 
 // exp(x - maximum) must be 0, not NaN, for x = -inf while nothing else has been seen.
@@ -206,8 +204,6 @@ void AttentionEmitter::sweep_rescaling(const Affine& tile) {
       };
     });
   });
-  for (const Part& part : parts_)
-    for (BufferId buffer : part.buffers) clear_missing(buffer, tiles_.fixed, tile, part.form != PartForm::f32);
 }
 
 // What makes the sum what the body means by it: the distance of its own shift, then what is known per row.

@@ -13,6 +13,8 @@ void AttentionEmitter::emit_tile(const Affine& tile) {
     sweep_rescaling(tile);
   else
     sweep(tile);
+  for (const Part& part : parts_)
+    for (BufferId buffer : part.buffers) clear_missing(buffer, tiles_.fixed, tile, part.form != PartForm::f32);
   for (const Product& product : products_) add_product(product);
 }
 
