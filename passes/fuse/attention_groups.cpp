@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t max_ops = 256;
 
-bool only_moves(Op op) {
-  return op == Op::reshape || op == Op::transpose || op == Op::broadcast || op == Op::slice || op == Op::reverse;
-}
-
 class GroupFormer {
  public:
   GroupFormer(const Function& f, const ScoreFamily& family, const Uses& uses, const AttentionLimits& limits)
@@ -131,7 +127,7 @@ class GroupFormer {
         } else if (f_.kind(op) == Op::dot_general || moves.contains(op)) {
           const bool widens = f_.kind(def) == Op::convert && is_half(f_.type(f_.operand(def, 0)).dtype) &&
                               f_.type(operand).dtype == DType::f32;
-          if (only_moves(f_.kind(def)) || widens) {
+          if (lower::is_movement(f_.kind(def)) || widens) {
             moves.insert(def);
             include(def);
           }
@@ -155,7 +151,7 @@ class GroupFormer {
     if (f_.num_results(op) != 1) return false;
     if (kind == Op::constant) return f_.attrs<Op::constant>(op).value.stores_one_element();
     const Family family = family_of(kind);
-    if (family != Family::elementwise && family != Family::compare && kind != Op::iota && !only_moves(kind))
+    if (family != Family::elementwise && family != Family::compare && kind != Op::iota && !lower::is_movement(kind))
       return false;
     const std::int64_t scores = f_.type(*family_.domain.begin()).size();
     return !lower::is_expensive(kind) || f_.type(f_.result(op)).size() >= scores;

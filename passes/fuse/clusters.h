@@ -1,5 +1,6 @@
 // The clusters that fuse forms, and the questions it asks while forming them.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -38,6 +39,7 @@ class Clusters {
   bool is_leaf(ValueId v) const { return f.is_arg(v) || materialised_[v.index]; }
   /// The leaves that the expression of v reads, v itself taken apart even when it is materialised.
   const std::vector<ValueId>& leaves(ValueId v);
+  void forget_leaves() { std::fill(leaves_known_.begin(), leaves_known_.end(), false); }
 
   ClusterId open(Kind kind);
   void add(ClusterId cluster, ValueId v);

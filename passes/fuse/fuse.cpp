@@ -9,6 +9,7 @@
 #include "ir/builder.h"
 #include "passes/fuse/attention.h"
 #include "passes/fuse/clusters.h"
+#include "passes/fuse/prologue.h"
 #include "passes/fuse/saved.h"
 #include "passes/lower/fusion_check.h"
 #include "passes/lower/nest.h"
@@ -25,10 +26,6 @@ constexpr std::uint32_t max_shared_expensive = 3;
 constexpr std::int64_t large_row = 8 * lower::task_grain;
 constexpr std::size_t max_values = 24;  // per cluster: each may be a kernel parameter
 constexpr std::size_t max_readers = 8;  // of one array that a reduction asks to join, the latest: keeps fusion linear
-
-bool only_moves(Op op) {
-  return op == Op::reshape || op == Op::transpose || op == Op::broadcast || op == Op::slice || op == Op::reverse;
-}
 
 bool is_large_constant(const Function& f, OpId op) {
   return f.kind(op) == Op::constant && !f.attrs<Op::constant>(op).value.stores_one_element();
@@ -51,7 +48,7 @@ class Fuser {
  private:
   // What v's base in memory is when its users read it through movement ops only.
   ValueId base_of(ValueId v) const {
-    while (!f_.is_arg(v) && only_moves(f_.kind(f_.def(v)))) v = f_.operand(f_.def(v), 0);
+    while (!f_.is_arg(v) && lower::is_movement(f_.kind(f_.def(v)))) v = f_.operand(f_.def(v), 0);
     return v;
   }
 
@@ -66,16 +63,19 @@ class Fuser {
     });
     for (ValueId result : f_.results())
       if (!f_.is_arg(result)) c_.materialise(result);
-    std::vector<bool> must(f_.num_values(), false);
+    std::vector<bool> must(f_.num_values(), false), multiplied(f_.num_values(), false);
     f_.for_each_op([&](OpId op) {
       const Op kind = f_.kind(op);
       if (kind == Op::dot_general)
-        for (ValueId operand : f_.operands(op)) must[base_of(operand).index] = true;
+        for (ValueId operand : f_.operands(op)) multiplied[base_of(operand).index] = true;
       if (kind == Op::optimization_barrier || kind == Op::fusion)
         for (ValueId operand : f_.operands(op)) must[operand.index] = true;
     });
+    std::vector<bool> read_from_memory(f_.num_values());
+    for (std::size_t v = 0; v < read_from_memory.size(); ++v) read_from_memory[v] = must[v] || multiplied[v];
     if (enabled_)
-      for (ValueId v : saved_values(f_, must)) must[v.index] = true;
+      for (ValueId v : saved_values(f_, read_from_memory)) must[v.index] = true;
+    const Prologues prologues(c_);
     f_.for_each_op([&](OpId op) {
       const Op kind = f_.kind(op);
       for (std::size_t r = 0; r < f_.num_results(op); ++r) {
@@ -92,7 +92,12 @@ class Fuser {
           expensive += dear[operand.index];
         }
         bool here = c_.materialised(v) || must[v.index] || n > max_expression;
-        if (!here && users[v.index] > 1 && kind != Op::constant && kind != Op::iota) {
+        if (!here && multiplied[v.index]) {
+          std::vector<ValueId> smaller;
+          here = !prologues.wanted(v) || !prologues.cheap(v, smaller);
+          for (ValueId value : smaller)
+            if (!here) c_.materialise(value);
+        } else if (!here && users[v.index] > 1 && kind != Op::constant && kind != Op::iota) {
           // Computed for each user again unless that reads several large arrays or costs much.
           std::size_t large = 0;
           for (ValueId leaf : c_.leaves(v)) large += f_.type(leaf).size() >= f_.type(v).size() && f_.type(v).size() > 1;
@@ -106,6 +111,7 @@ class Fuser {
         }
       }
     });
+    c_.forget_leaves();  // of values before one that was materialised for a later one's sake
   }
 
   void place_anchors() {

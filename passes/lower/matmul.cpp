@@ -245,17 +245,18 @@ void MatmulEmitter::choose_places() {
   // Can each side be read where it lies?
   const auto place_of = [&](ValueId v, const std::vector<std::pair<Dim, std::size_t>>& axes) {
     const std::size_t before_probe = kernel.body.size();
-    auto place = find_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
+    auto place = find_largest_place(body_, v, operand_index(body_.type(v).shape, axes, plan_, flats(), *emitter_), *emitter_);
     // An index that has to be divided at run time is no place that a tile can walk over; it is packed, where it is divided again.
     if (kernel.body.size() > before_probe) place.reset();
     kernel.body.resize(before_probe);
     return place;
   };
   const auto lhs_place = place_of(plan_.lhs, plan_.lhs_axes), rhs_place = place_of(plan_.rhs, plan_.rhs_axes);
+  const bool lhs_in_memory = is_moved_argument(body_, plan_.lhs), rhs_in_memory = is_moved_argument(body_, plan_.rhs);
   const VarId m_var = loop_value_[loops_.of(Dim::m).back()].terms[0].first;
   const VarId n_var = loop_value_[loops_.of(Dim::n).back()].terms[0].first;
   const VarId k_var = loop_value_[loops_.of(Dim::k).back()].terms[0].first;
-  direct_lhs_ = lhs_place && !pairs();
+  direct_lhs_ = lhs_place && lhs_in_memory && !pairs();
   lhs_lies_along_m_ = lhs_place && lhs_place->offset.coefficient(m_var) == 1 && lhs_place->offset.coefficient(k_var) != 1;
   lhs_along_m_ = lhs_lies_along_m_ && tiles_.block == 0;
   const auto bytes_apart = [&](const std::optional<Place>& place, ValueId side, VarId var) {
@@ -272,7 +273,7 @@ void MatmulEmitter::choose_places() {
   const std::int64_t rows = may_share(Dim::m, tiles_.row_blocks) ? loops_.size(Dim::m) : tiles_.row_block * tiles_.rows;
   const bool slow_rhs = contiguous && overfills_sets(bytes_apart(rhs_place, plan_.rhs, k_var));
   const bool reused = rows > 64 && (slow_rhs || (tiles_.row_block * tiles_.rows > 64 && loops_.inner(Dim::k) >= 128));
-  pack_ = pairs() || !(contiguous && whole_vectors && !reused);
+  pack_ = pairs() || !(contiguous && rhs_in_memory && whole_vectors && !reused);
   rhs_along_k_ = rhs_place && rhs_place->offset.coefficient(k_var) == 1 && !contiguous;
   along_k_ = rhs_along_k_ && tiles_.steps(tiles_.depth) >= tiles_.lanes;
   can_keep_ = place_kept();

@@ -55,6 +55,8 @@ class MatmulEmitter {
   void pack_rhs(const Affine& panel_start, std::int64_t depth);
   void pack_lhs(const Affine& panel_start, std::int64_t depth);
   void clear_lhs(const Affine& tile, const Affine& panel_start, std::int64_t first_row, std::int64_t rows, std::int64_t first_step, std::int64_t steps);
+  void store_halves(const Affine& tile, const Affine& r, const Affine& panel_start, std::int64_t from, std::int64_t to,
+                    const std::function<ScalarId(const Affine& k)>& value);
   /// f for each packed element of a panel's k: in a loop over whole ones, then for one that k ends in.
   void over_steps(std::int64_t depth, LoopKind kind, const std::function<void(const Affine& step, std::int64_t k)>& f);
   ScalarId packed_value(ValueId operand, const std::vector<std::pair<Dim, std::size_t>>& axes, const Affine& first,
@@ -132,6 +134,7 @@ class MatmulEmitter {
   bool shares_lhs_ = false, shares_rhs_ = false;  // packed once, by a kernel of its own, for all tasks
   bool lhs_lies_along_m_ = false;  // neighbours in m of the left operand are neighbours in memory
   bool lhs_along_m_ = false;  // and packed A holds the rows of a tile side by side too, which tile registers do not load
+  bool packs_halves_ = false;  // rows of packed A are stored as bf16, not as pairs of them
   bool rhs_along_k_ = false;  // neighbours in k of the right operand are neighbours in memory
   bool along_k_ = false;      // and it is packed by vectors of k
   std::optional<PackedMatrix> rhs_matrix_;

@@ -9,17 +9,28 @@ bool is_plane(const Affine& e, VarId x, std::int64_t a, VarId y, std::int64_t b)
   return e.constant == 0 && e.terms.size() == 2 && e.coefficient(x) == a && e.coefficient(y) == b;
 }
 
+// An argument in bf16, or one of f32 that is rounded to it once, perhaps moved.
+bool is_cast_argument(const Function& body, ValueId v) {
+  for (bool cast = false; !body.is_arg(v);) {
+    const OpId op = body.def(v);
+    const ValueId from = body.operand(op, 0);
+    if (!is_movement(body.kind(op))) {
+      if (cast || body.kind(op) != Op::convert || body.type(from).dtype != DType::f32) return false;
+      cast = true;
+    }
+    v = from;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<PackedMatrix> MatmulEmitter::find_matrix() {
   const std::int64_t k = loops_.inner(Dim::k), n = loops_.inner(Dim::n);
   if (!pairs() || k < 2 || n < 2 || rounds(Dim::n) != 1) return std::nullopt;
-  // An f32 argument is one of bf16 by its only convert.
-  ValueId side = plan_.rhs;
-  if (!body_.is_arg(side) && body_.kind(body_.def(side)) == Op::convert && body_.type(body_.operand(body_.def(side), 0)).dtype == DType::f32)
-    side = body_.operand(body_.def(side), 0);
+  if (!is_cast_argument(body_, plan_.rhs)) return std::nullopt;
   const std::size_t before = b_.kernel().body.size();
-  const auto place = find_place(body_, side, operand_index(body_.type(side).shape, plan_.rhs_axes, plan_, flats(), *emitter_), *emitter_);
+  const auto place = find_largest_place(body_, plan_.rhs, operand_index(body_.type(plan_.rhs).shape, plan_.rhs_axes, plan_, flats(), *emitter_), *emitter_);
   const bool divides = b_.kernel().body.size() > before;
   b_.kernel().body.resize(before);
   if (!place || divides || body_.type(body_.args()[place->arg]).size() != k * n) return std::nullopt;

@@ -77,8 +77,12 @@ LoweredKernel MatmulEmitter::run_packing() {
   const std::int64_t size = shared_size(left ? Dim::m : Dim::n);
   lowered_.params.push_back({Param::temp, left || !shares_lhs_ ? 0U : 1U});
   if (!left) lowered_.packs = rhs_matrix_;
-  (left ? packed_lhs_ : packed_) = kernel.add_buffer(
-      {.name = "packed", .dtype = packed_dtype(), .shape = Shape{size}, .strides = {1}, .space = Space::out});
+  packs_halves_ = left && pairs() && !lhs_lies_along_m_;
+  (left ? packed_lhs_ : packed_) = kernel.add_buffer({.name = "packed",
+                                                      .dtype = packs_halves_ ? DType::bf16 : packed_dtype(),
+                                                      .shape = Shape{packs_halves_ ? 2 * size : size},
+                                                      .strides = {1},
+                                                      .space = Space::out});
   kernel.cost = (0.2 + element_cost(body_, target_)) * static_cast<double>(size);
   emit_task();
   return std::move(lowered_);
@@ -103,6 +107,7 @@ ScalarId MatmulEmitter::packed_value(ValueId operand, const std::vector<std::pai
     const Index at = operand_index(body_.type(operand).shape, axes, plan_, flats(), *emitter_);
     return inside.empty() ? emitter_->emit(operand, at) : emitter_->emit_under(operand, at, inside);
   };
+  if (packs_halves_) return element(first);
   if (!pairs()) {
     const ScalarId value = element(first);
     return body_.type(operand).dtype == plan_.compute ? value : b_.let(Op::convert, {value}, plan_.compute);
@@ -179,9 +184,22 @@ void MatmulEmitter::clear_lhs(const Affine& tile, const Affine& panel_start, std
                               std::int64_t first_step, std::int64_t steps) {
   if (first_row == rows || first_step == steps) return;
   b_.loop("r", Affine(first_row), {Affine(rows)}, LoopKind::serial, 1, [&](VarId r) {
+    if (packs_halves_) return store_halves(tile, Affine(r), panel_start, 2 * first_step, 2 * steps, {});
     b_.loop("k", Affine(first_step), {Affine(steps)}, LoopKind::vector, tiles_.lanes, [&](VarId k) {
       b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, Affine(r), panel_start, Affine(k)))}, b_.constant(packed_dtype(), 0));
     });
+  });
+}
+
+// A row of pairs along k is a row of its elements: nothing is turned, so they are stored one by one. Zeros without a value.
+void MatmulEmitter::store_halves(const Affine& tile, const Affine& r, const Affine& panel_start, std::int64_t from, std::int64_t to,
+                                 const std::function<ScalarId(const Affine& k)>& value) {
+  if (from == to) return;
+  b_.loop("k", Affine(from), {Affine(to)}, LoopKind::vector, 2 * tiles_.lanes, [&](VarId k) {
+    emitter_->enter();
+    const ScalarId stored = value ? value(Affine(k)) : b_.constant(DType::bf16, 0);
+    b_.store(packed_lhs_, {space_.resolve(lhs_slot(tile, r, panel_start, Affine(0)) * 2 + Affine(k))}, stored);
+    emitter_->leave();
   });
 }
 
@@ -229,6 +247,13 @@ void MatmulEmitter::pack_lhs(const Affine& panel_start, std::int64_t depth) {
       if (depth % tiles_.unit != 0) turned(Affine(whole), 1, depth % tiles_.unit);
     } else {
       over_rows(rows, LoopKind::serial, [&](const Affine& r) {
+        if (packs_halves_) {
+          store_halves(tile, r, panel_start, 0, depth, [&](const Affine& k) {
+            stand_for(Dim::m, tile * tiles_.rows + r);
+            return packed_value(plan_.lhs, plan_.lhs_axes, panel_start + k, 1, {});
+          });
+          return store_halves(tile, r, panel_start, depth, 2 * steps, {});
+        }
         over_steps(depth, LoopKind::vector,
                    [&](const Affine& step, std::int64_t k) { pack_one(tile, rows, r, step, k); });
       });

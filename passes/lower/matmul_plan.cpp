@@ -209,22 +209,36 @@ Index operand_index(const Shape& operand, const std::vector<std::pair<Dim, std::
   return Index::of_flat(operand, offset);
 }
 
+bool is_moved_argument(const Function& body, ValueId v) {
+  while (!body.is_arg(v) && is_movement(body.kind(body.def(v)))) v = body.operand(body.def(v), 0);
+  return body.is_arg(v);
+}
+
 std::optional<Place> find_place(const Function& body, ValueId v, const Index& at, ElementEmitter& emitter) {
   if (body.is_arg(v)) {
     const auto args = body.args();
     return Place{static_cast<std::size_t>(std::find(args.begin(), args.end(), v) - args.begin()), emitter.flat(at)};
   }
   const OpId op = body.def(v);
-  switch (body.kind(op)) {
-    case Op::reshape:
-    case Op::transpose:
-    case Op::broadcast:
-    case Op::slice:
-    case Op::reverse:
-      return find_place(body, body.operand(op, 0), emitter.move_index(op, at), emitter);
-    default:
-      return std::nullopt;
-  }
+  if (!is_movement(body.kind(op))) return std::nullopt;
+  return find_place(body, body.operand(op, 0), emitter.move_index(op, at), emitter);
+}
+
+std::optional<Place> find_largest_place(const Function& body, ValueId v, const Index& at, ElementEmitter& emitter) {
+  std::vector<bool> seen(body.num_values(), false);
+  const auto find = [&](const auto& self, ValueId value, const Index& index) -> std::optional<Place> {
+    if (is_moved_argument(body, value))
+      return body.type(value).size() >= body.type(v).size() ? find_place(body, value, index, emitter) : std::nullopt;
+    if (seen[value.index]) return std::nullopt;
+    seen[value.index] = true;
+    const OpId op = body.def(value);
+    const bool moved = is_movement(body.kind(op));
+    if (!moved && family_of(body.kind(op)) != Family::elementwise) return std::nullopt;
+    for (ValueId operand : body.operands(op))
+      if (auto place = self(self, operand, moved ? emitter.move_index(op, index) : index)) return place;
+    return std::nullopt;
+  };
+  return find(find, v, at);
 }
 
 }  // namespace burin::passes::lower

@@ -84,5 +84,8 @@ struct Place {
   Affine offset;
 };
 std::optional<Place> find_place(const Function& body, ValueId v, const Index& at, ElementEmitter& emitter);
+bool is_moved_argument(const Function& body, ValueId v);
+/// The same for an argument of as many elements that the value is made of, element by element: what it reads most.
+std::optional<Place> find_largest_place(const Function& body, ValueId v, const Index& at, ElementEmitter& emitter);
 
 }  // namespace burin::passes::lower

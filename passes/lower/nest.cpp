@@ -134,6 +134,10 @@ void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std
   open(0);
 }
 
+bool is_movement(Op op) {
+  return op == Op::reshape || op == Op::transpose || op == Op::broadcast || op == Op::slice || op == Op::reverse;
+}
+
 bool is_expensive(Op op) {
   if (op == Op::rsqrt) return false;  // a square root and a division
   return is_approximated(op) || op == Op::rem || op == Op::threefry2x32;

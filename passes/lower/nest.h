@@ -51,6 +51,8 @@ void open_blocks(BlockBuilder& b, IndexSpace& space, const Nest& nest, const std
 
 /// Estimated nanoseconds of one element of `body` on one core: a few tenths per op, more for transcendental functions.
 double element_cost(const Function& body, const Target& target);
+/// Only says where an element of its operand lies.
+bool is_movement(Op op);
 /// exp, tanh, ...: dearer than storing a value and loading it again.
 bool is_expensive(Op op);
 

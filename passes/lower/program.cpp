@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
@@ -36,14 +37,12 @@ class ProgramBuilder {
     for (std::uint32_t i = 0; i < f_.results().size(); ++i)
       program_.plan.push_back({name_of(f_.results()[i]), program_.outputs[i], {Storage::output, i, 0}, 0, 0});
     place_results();
-    find_casts();
     find_order();
     find_last_reads();
     OpVisit visit{&f_, OpId{}};
     const CrashContext context(&describe_visit, &visit);
     for (OpId op : order_) add_op(visit.op = op);
     copy_remaining_results();
-    packs_.spare_casts(program_);
     return std::move(program_);
   }
 
@@ -66,21 +65,9 @@ class ProgramBuilder {
     }
   }
 
-  // Values that are an argument in bf16: read by a product, they are the argument's packed copy.
-  void find_casts() {
-    casts_.resize(f_.num_values(), false);
-    if (!packs_.wanted()) return;
-    f_.for_each_op([&](OpId op) {
-      if (f_.kind(op) != Op::fusion || f_.num_results(op) != 1) return;
-      const Function& body = *f_.attrs<Op::fusion>(op).body;
-      casts_[f_.result(op).index] = body.num_ops() == 1 && body.kind(OpId{0u}) == Op::convert && f_.is_arg(f_.operand(op, 0)) &&
-                                    body.type(body.args()[0]).dtype == DType::f32 && body.type(body.results()[0]).dtype == DType::bf16;
-    });
-  }
-
-  // By argument: calls f(argument, op) for each op that reads it, barriers seen through; and what casts make of it.
+  // By argument: calls f(argument, op) for each op that reads it, barriers seen through.
   template <class F>
-  void for_each_read_of_arguments(F&& read, bool through_casts = false) const {
+  void for_each_read_of_arguments(F&& read) const {
     std::vector<std::int64_t> arg_of(f_.num_values(), -1);
     for (std::size_t i = 0; i < f_.args().size(); ++i) arg_of[f_.args()[i].index] = static_cast<std::int64_t>(i);
     f_.for_each_op([&](OpId op) {
@@ -89,7 +76,6 @@ class ProgramBuilder {
         if (arg < 0) continue;
         read(static_cast<std::size_t>(arg), op);
         if (f_.kind(op) == Op::optimization_barrier) arg_of[f_.result(op, k).index] = arg;
-        if (through_casts && f_.num_results(op) == 1 && casts_[f_.result(op).index]) arg_of[f_.result(op).index] = arg;
       }
     });
     for (ValueId result : f_.results())
@@ -103,7 +89,7 @@ class ProgramBuilder {
       for (ValueId operand : f_.operands(op)) read[operand.index] = true;
     });
     std::vector<OpId> last(f_.args().size());
-    for_each_read_of_arguments([&](std::size_t arg, OpId op) { last[arg] = op; }, packs_.wanted());
+    for_each_read_of_arguments([&](std::size_t arg, OpId op) { last[arg] = op; });
     std::vector<std::vector<OpId>> behind(f_.num_ops());
     std::vector<bool> moved(f_.num_ops(), false);
     for_each_read_of_arguments([&](std::size_t arg, OpId op) {
@@ -134,14 +120,9 @@ class ProgramBuilder {
 
   // The last position at which each argument is read; ~0 when a result is the argument itself.
   void find_last_reads() {
-    const auto find = [&](bool through_casts) {
-      std::vector<std::uint32_t> last(f_.args().size(), 0);
-      for_each_read_of_arguments(
-          [&](std::size_t arg, OpId op) { last[arg] = std::max(last[arg], op.valid() ? position_[op.index] : ~0u); }, through_casts);
-      return last;
-    };
-    last_read_ = find(false);
-    last_packed_read_ = find(true);
+    last_read_.assign(f_.args().size(), 0);
+    for_each_read_of_arguments(
+        [&](std::size_t arg, OpId op) { last_read_[arg] = std::max(last_read_[arg], op.valid() ? position_[op.index] : ~0u); });
   }
 
   // A donated argument whose memory result r of the fusion may take: nobody reads it later, and this kernel either does
@@ -223,7 +204,7 @@ class ProgramBuilder {
       const BufferRef& place = places_[f_.result(op, r).index];
       if (place.storage != Storage::output || program_.aliases[place.index] < 0) continue;
       const auto donor = static_cast<std::uint32_t>(program_.aliases[place.index]);
-      if (last_packed_read_[donor] <= position_[op.index]) packs_.add_copies(donor, r, kept);
+      packs_.add_copies(donor, r, kept);
     }
     lower::Lowering lowering = lower::lower_fusion(a.kind, *a.body, target_, in_place, kept);
     if (lowering.keeps)
@@ -233,9 +214,11 @@ class ProgramBuilder {
       if (places_[v.index].storage != Storage::output) places_[v.index] = new_arena_value(f_.type(v), name_of(v));
     }
     const std::string where = to_string(f_.location(op));
-    std::vector<BufferRef> temps;
-    for (const Type& type : lowering.temps)
-      temps.push_back(new_arena_value(type, with_place(a.body->name() + ".temp", where)));
+    std::vector<std::optional<BufferRef>> temps(lowering.temps.size());
+    const auto temp = [&](std::uint32_t index) {
+      if (!temps[index]) temps[index] = new_arena_value(lowering.temps[index], with_place(a.body->name() + ".temp", where));
+      return *temps[index];
+    };
     for (std::size_t i = 0; i < lowering.kernels.size(); ++i) {
       lower::LoweredKernel& lowered = lowering.kernels[i];
       Step step;
@@ -247,7 +230,7 @@ class ProgramBuilder {
             step.args.push_back(places_[f_.result(op, param.index).index]);
             break;
           case lower::Param::temp:
-            step.args.push_back(temps[param.index]);
+            step.args.push_back(i < lowering.main ? BufferRef{} : temp(param.index));
             break;
           case lower::Param::kept:
             step.args.push_back({Storage::kept, kept_numbers[param.index], 0});
@@ -262,12 +245,22 @@ class ProgramBuilder {
           if (param.kind == lower::Param::temp) work.bytes += lowering.temps[param.index].bytes();
       lowered.kernel.flops = work.flops;
       lowered.kernel.bytes = work.bytes;
-      if (lowered.packs) note_packing(f_.operand(op, lowered.params[0].index), *lowered.packs, temps[lowered.params[1].index]);
-      add_step(std::move(step), std::move(lowered.kernel));
+      set_kernel(step, std::move(lowered.kernel));
+      if (i < lowering.main) {  // it prepares an operand into a temp: once, if several fusions want it prepared alike
+        const auto written = std::ranges::find(lowered.params, lower::Param::temp, &lower::Param::kind);
+        const auto [found, added] = prepared_.try_emplace(key_of(step));
+        if (added) found->second = temp(written->index);
+        temps[written->index] = found->second;
+        if (!added) {
+          packs_.read_again(found->second);
+          continue;
+        }
+        step.args[static_cast<std::size_t>(written - lowered.params.begin())] = found->second;
+        if (lowered.packs) note_packing(f_.operand(op, lowered.params[0].index), *lowered.packs, found->second);
+      }
+      add_step(std::move(step));
     }
     packs_.end_fusion(static_cast<std::uint32_t>(program_.steps.size()));
-    if (f_.num_results(op) == 1 && casts_[f_.result(op).index])
-      packs_.add_cast(f_.result(op), places_[f_.operand(op, 0).index].index, static_cast<std::uint32_t>(program_.steps.size() - 1));
   }
 
   // Before the step is added.
@@ -276,14 +269,12 @@ class ProgramBuilder {
     const auto step = static_cast<std::uint32_t>(program_.steps.size());
     if (place.storage == Storage::input && place.offset == 0)
       packs_.add(place.index, matrix, step, copy);
-    else if (casts_[packed.index] && place.storage == Storage::arena)
-      packs_.add_of_cast(packed, matrix, step, copy);
   }
 
-  void add_step(Step step, Kernel kernel) {
+  // Equal kernels are kept once.
+  void set_kernel(Step& step, Kernel kernel) {
     step.tasks = kernel.num_tasks();
     step.sites = kernel.sites;
-    step.phase = static_cast<std::uint32_t>(program_.steps.size());
     Hasher hasher;
     kernel.hash(hasher);
     const auto [found, added] =
@@ -294,7 +285,22 @@ class ProgramBuilder {
 #endif
     if (added) program_.kernels.push_back(std::move(kernel));
     step.kernel = found->second;
+  }
+
+  void add_step(Step step) {
+    step.phase = static_cast<std::uint32_t>(program_.steps.size());
     program_.steps.push_back(std::move(step));
+  }
+
+  static Hash128 key_of(const Step& step) {
+    Hasher hasher;
+    hasher.add(step.kernel);
+    for (const BufferRef& ref : step.args) {
+      hasher.add(ref.storage);
+      hasher.add(ref.index);
+      hasher.add(ref.offset);
+    }
+    return hasher.finish();
   }
 
   // Results that are arguments, constants or other results once more.
@@ -309,7 +315,8 @@ class ProgramBuilder {
       Step step;
       step.args = {places_[v.index], {Storage::output, i, 0}};
       step.label = "copy " + name_of(v);
-      add_step(std::move(step), std::move(lowering.kernels[0].kernel));
+      set_kernel(step, std::move(lowering.kernels[0].kernel));
+      add_step(std::move(step));
     }
   }
 
@@ -320,11 +327,10 @@ class ProgramBuilder {
   std::vector<OpId> order_;               // of the steps
   std::vector<std::uint32_t> position_;   // in order_, by op
   std::vector<std::uint32_t> last_read_;  // by argument
-  std::vector<std::uint32_t> last_packed_read_;  // the same, what casts make of it included
-  std::vector<bool> casts_;                      // by value
   lower::Packs packs_;
   std::vector<std::uint32_t> copies_;
   std::unordered_map<Hash128, std::uint32_t> kernels_;
+  std::unordered_map<Hash128, BufferRef> prepared_;  // operands, by the step that prepares them
 #if BURIN_ASSERTS
   std::vector<std::string> structures_;  // by kernel
 #endif
