@@ -41,6 +41,27 @@ void update_on_the_gradients_tile(benchmark::State& state) {
 }
 BENCHMARK(update_on_the_gradients_tile)->Unit(benchmark::kMillisecond);
 
+// What a product packs it computes on the way: f32 weights rounded to bf16, rows scaled by a norm.
+void cast_while_packing(benchmark::State& state) {
+  const Operands o;
+  const Tensor x = o.x.astype(bf16), w = o.w.astype(bf16);
+  auto product = jit([](Tensor a, Tensor b) { return matmul(a, b); });
+  auto both = jit([](Tensor a, Tensor b) { return matmul(a, b.astype(bf16)); });
+  state.counters["over_product"] = bench::time_in_turn(state, [&] { return both(x, o.w); }, [&] { return product(x, w); }).ratio();
+}
+BENCHMARK(cast_while_packing)->Unit(benchmark::kMillisecond);
+
+void norm_scale_while_packing(benchmark::State& state) {
+  const Operands o;
+  const Tensor w = o.w.astype(bf16);
+  const auto norm = [](Tensor x) { return (x * rsqrt((x * x).mean(1, keepdims) + 1e-6)).astype(bf16); };
+  auto alone = jit(norm);
+  auto product = jit([](Tensor a, Tensor b) { return matmul(a, b); });
+  auto both = jit([&](Tensor a, Tensor b) { return matmul(norm(a), b); });
+  state.counters["over_two_calls"] = bench::time_in_turn(state, [&] { return both(o.x, w); }, [&] { return product(alone(o.x), w); }).ratio();
+}
+BENCHMARK(norm_scale_while_packing)->Unit(benchmark::kMillisecond);
+
 // Backward reads the derivative that forward made on its tile: it costs as much as where there is none.
 void derivative_saved_by_forward(benchmark::State& state) {
   const Operands o;

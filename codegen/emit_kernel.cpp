@@ -354,7 +354,9 @@ void KernelEmitter::emit_serial(const Stmt& s) {
   const std::uint32_t depth = next_depth_++;
   counted(lo.uniform, upper_bound(s), 1, "i", [&](llvm::Value* i) {
     variables_[s.var.index] = {{i}, depth};
+    open_loops_.push_back(s.var);
     emit_block(s.body);
+    open_loops_.pop_back();
   });
 }
 

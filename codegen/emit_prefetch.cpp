@@ -1,5 +1,5 @@
 // What an epilogue reads and writes is asked for while the product before it runs: each row of a tile lies on lines of its own, far from
-// those of the next row, which no processor foresees.
+// those of the next row, which no processor foresees. So is what the next product reads.
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
@@ -17,6 +17,10 @@ constexpr std::int64_t line_bytes = 64;
 constexpr std::size_t most_accesses = 4;
 /// Below, a product is over before what it asks for has come.
 constexpr std::int64_t fewest_steps = 4;
+/// A shorter product reads little, and instructions of its own weigh.
+constexpr std::int64_t fewest_steps_of_next = 64;
+/// Steps of a side that is not packed lie far apart, and what lies between them is not read.
+constexpr std::int64_t most_bytes_of_a_step = 256;
 
 }  // namespace
 
@@ -58,13 +62,36 @@ void KernelEmitter::prefetch(std::span<const Ahead> ahead, std::int64_t rows, ll
     row = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, row, i64(rows - 1));
     for (const Ahead& a : ahead) {
       llvm::Value* first = b_.CreatePtrAdd(a.base, b_.CreateMul(row, i64(a.row_bytes)));
-      for (std::int64_t byte = 0; byte < a.bytes; byte += line_bytes) {
-        constexpr unsigned is_read = 0, second_cache = 2, is_data = 1;
-        b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-                           {b_.CreatePtrAdd(first, i64(byte)), b_.getInt32(is_read), b_.getInt32(second_cache), b_.getInt32(is_data)});
-      }
+      for (std::int64_t byte = 0; byte < a.bytes; byte += line_bytes) prefetch_line(b_.CreatePtrAdd(first, i64(byte)));
     }
   }
+}
+
+// An operand is moved by the innermost loop that its place depends on: rows of A from tile to tile, columns of B once all rows are done, which
+// then are in the second cache already when the rounds of several tiles have asked for them.
+void KernelEmitter::prefetch_next(const Operand& o, std::span<const ir::Affine> indices, std::int64_t rows, llvm::Value* at, llvm::Value* step,
+                                  std::int64_t steps) {
+  const ir::Buffer& buffer = kernel_.buffers[o.buffer.index];
+  if (buffer.space == ir::Space::scratch || steps < fewest_steps_of_next) return;
+  const ir::Affine offset = offset_of(buffer, indices);
+  std::int64_t away = 0;
+  for (std::size_t i = open_loops_.size(); i-- > 0 && away == 0;) away = offset.coefficient(open_loops_[i]);
+  if (away == 0) return;
+  const std::int64_t size = static_cast<std::int64_t>(size_of(buffer.dtype));
+  if (o.per_depth == 1 && o.per_row > 1) {  // rows along k: a line of one of them in each step
+    const std::int64_t lines = (steps * size + line_bytes - 1) / line_bytes;
+    llvm::Value* row = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateUDiv(step, i64(lines)), i64(rows - 1));
+    llvm::Value* line = b_.CreateURem(step, i64(lines));
+    prefetch_line(b_.CreatePtrAdd(o.base, b_.CreateAdd(b_.CreateMul(row, i64(o.per_row * size)), b_.CreateAdd(b_.CreateMul(line, i64(line_bytes)), i64(away * size)))));
+  } else {  // the same step of the next
+    for (std::int64_t byte = 0; byte < std::min(o.per_depth * size, most_bytes_of_a_step); byte += line_bytes)
+      prefetch_line(b_.CreatePtrAdd(at, i64(away * size + byte)));
+  }
+}
+
+void KernelEmitter::prefetch_line(llvm::Value* pointer) {
+  constexpr unsigned is_read = 0, second_cache = 2, is_data = 1;
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(is_read), b_.getInt32(second_cache), b_.getInt32(is_data)});
 }
 
 }  // namespace burin::codegen

@@ -136,13 +136,24 @@ void MatmulEmitter::emit_panel(const Affine& panel_start, std::int64_t depth, bo
   if (packs(MatmulPart::lhs, !direct_lhs_, shares_lhs_)) pack_lhs(panel_start, depth);
   if (packs(MatmulPart::rhs, pack_, shares_rhs_)) pack_rhs(panel_start, depth);
   if (part_ != MatmulPart::product) return emitter_->leave();
-  over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns,
-             tiles_.rest_columns, [&](const Affine& column_tile, std::int64_t columns) {
-               over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows,
-                          tiles_.rest_rows, [&](const Affine& row_tile, std::int64_t rows) {
-                            emit_tile(row_tile, rows, column_tile, columns, panel_start, depth, first, last);
-                          });
-             });
+  const auto over_columns = [&](const std::function<void(const Affine&, std::int64_t)>& f) {
+    over_tiles(column_block_, tiles_.column_block, tiles_.column_blocks, tiles_.column_tiles, tiles_.columns, tiles_.rest_columns, f);
+  };
+  const auto over_rows = [&](const std::function<void(const Affine&, std::int64_t)>& f) {
+    over_tiles(row_block_, tiles_.row_block, tiles_.row_blocks, tiles_.row_tiles, tiles_.rows, tiles_.rest_rows, f);
+  };
+  const auto tile = [&](const Affine& row_tile, std::int64_t rows, const Affine& column_tile, std::int64_t columns) {
+    emit_tile(row_tile, rows, column_tile, columns, panel_start, depth, first, last);
+  };
+  // Rows of a result that no cache holds are written as they lie in memory; else a panel of the right side stays in the first cache.
+  if (first && last && stores_much())
+    over_rows([&](const Affine& row_tile, std::int64_t rows) {
+      over_columns([&](const Affine& column_tile, std::int64_t columns) { tile(row_tile, rows, column_tile, columns); });
+    });
+  else
+    over_columns([&](const Affine& column_tile, std::int64_t columns) {
+      over_rows([&](const Affine& row_tile, std::int64_t rows) { tile(row_tile, rows, column_tile, columns); });
+    });
   emitter_->leave();
 }
 

@@ -75,6 +75,9 @@ class MatmulEmitter {
   void stand_for(Dim dim, const Affine& expression);
   std::int64_t padded(std::int64_t columns) const { return (columns + tiles_.lanes - 1) / tiles_.lanes * tiles_.lanes; }
   bool pairs() const { return tiles_.unit == 2; }
+  bool stores_much() const {
+    return loops_.size(Dim::batch) * loops_.size(Dim::m) * loops_.size(Dim::n) * static_cast<std::int64_t>(size_of(plan_.compute)) > 8 * target_.l2_bytes;
+  }
   DType partial_dtype() const {
     if (!tiles_.sums_panels) return plan_.compute;
     const std::int64_t panels = loops_.size(Dim::k) / loops_.inner(Dim::k) *

@@ -5,7 +5,8 @@ namespace burin::passes::lower {
 namespace {
 
 // Blocks of the product that must read a side before it is packed once for all of them: below, a task packs its own.
-constexpr std::int64_t min_sharing_blocks = 3;
+// Pairs are half as large as what they are made of.
+constexpr std::int64_t min_sharing_blocks = 3, min_sharing_blocks_of_pairs = 2;
 // Multiply-adds, per byte of the second cache, below which one more kernel costs as much as it spares.
 constexpr double min_sharing_work = 16;
 
@@ -47,7 +48,7 @@ bool MatmulEmitter::may_share(Dim other, std::int64_t blocks_of_other) const {
   double work = 1;
   for (std::int64_t extent : loops_.extents) work *= static_cast<double>(extent);
   return work >= min_sharing_work * static_cast<double>(target_.l2_bytes) &&
-         loops_.size(other) / loops_.inner(other) * blocks_of_other >= min_sharing_blocks;
+         loops_.size(other) / loops_.inner(other) * blocks_of_other >= (pairs() ? min_sharing_blocks_of_pairs : min_sharing_blocks);
 }
 
 void MatmulEmitter::choose_sharing() {

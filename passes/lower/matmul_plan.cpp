@@ -148,7 +148,9 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   const double total = bytes > static_cast<double>(target.l2_bytes) ? std::max(flops, 8 * bytes) : flops;
   const double tile_work = 2.0 * static_cast<double>(t.rows * t.columns) * all_k * (total / std::max(flops, 1.0));
   // About 48 tasks where the work allows, each of 2 to 32 MFLOP; of less where the caches are small.
-  const double per_task = std::clamp(total / 48, std::min(2e6, 2.0 * static_cast<double>(target.l2_bytes)), 32e6);
+  // A block reads its sides once for all of a long k, so it is no smaller than what takes long to compute of them, in 24 tasks at least.
+  const double even = std::clamp(total / 48, std::min(2e6, 2.0 * static_cast<double>(target.l2_bytes)), 32e6);
+  const double per_task = total / 48 > even ? std::max(even, std::min(total / 24, 2.0 * 96 * 96 * all_k)) : even;
   const double tiles_per_task = std::max(1.0, per_task / std::max(tile_work, 1.0));
   const std::int64_t most_rows = target.l2_bytes / 2 / (t.rows * t.depth * size);
   // Squarish in elements.
@@ -158,6 +160,8 @@ MatmulTiles choose_tiles(const MatmulLoops& loops, DType compute, const Target& 
   };
   std::int64_t row_block =
       std::clamp<std::int64_t>(tiles_of(side, t.rows), 1, std::max<std::int64_t>(std::min(all_rows, most_rows), 1));
+  // Two blocks of rows would each pack the other side, or read it, all of it.
+  if (!pairs && row_block < all_rows && all_rows <= std::min(2 * row_block, most_rows)) row_block = all_rows;
   std::int64_t column_block =
       std::clamp<std::int64_t>(static_cast<std::int64_t>(tiles_per_task / static_cast<double>(row_block) + 0.5), 1,
                                std::max<std::int64_t>(all_columns, 1));

@@ -1,13 +1,12 @@
-// The scatter lowering. Updates meet an element in row-major order of the updates, always: a task owns a stripe of the axes that
+// The scatter lowering of anything but rows. Updates meet an element in row-major order of the updates, always: a task owns a stripe of the axes that
 // every window covers whole, fills it from the operand, walks all updates, and applies what follows elementwise.
 #include <algorithm>
 
 #include "base/check.h"
-#include "passes/lower/lower.h"
 #include "passes/lower/nest.h"
+#include "passes/lower/scatter.h"
 
 namespace burin::passes::lower {
-namespace {
 
 Op combining_op(Combine combine) {
   switch (combine) {
@@ -19,6 +18,8 @@ Op combining_op(Combine combine) {
   }
   return Op::select;
 }
+
+namespace {
 
 bool contains(const Ints& list, std::size_t x) {
   return std::find(list.begin(), list.end(), static_cast<std::int64_t>(x)) != list.end();
@@ -32,6 +33,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
     if (body.kind(op) == Op::scatter) scatter = op;
   });
   BURIN_CHECK(scatter.valid(), "not a scatter fusion");
+  if (auto by_rows = lower_scatter_of_rows(body, scatter, target, in_place)) return std::move(*by_rows);
   const auto a = body.attrs<Op::scatter>(scatter);
   const ValueId operand = body.operand(scatter, 0), indices = body.operand(scatter, 1), updates = body.operand(scatter, 2);
   const ValueId value = body.result(scatter);

@@ -437,6 +437,41 @@ TEST(CodegenMma, what_an_epilogue_touches_is_asked_for) {
   }
 }
 
+// A line of a's and two of b's, of the next round, beside the two that are written; not where nothing moves, of scratch, of a short product.
+TEST(CodegenMma, what_the_next_product_reads_is_asked_for) {
+  const auto text = [](int depth, const char* a_row, const char* b_tile, const char* b) {
+    return fmt::format(R"(kernel @streams(in a: f32[28,{0}], in b: f32[2,{0},32], out c: f32[28,64]) {{
+  scratch s: f32[2,{0},32]
+  tile t14: f32[14,32]
+  for n in 0..2 {{
+    for k in 0..{0} {{
+      for j in 0..32 vector 16 {{
+        %0 = load b[n, k, j]
+        store s[n, k, j], %0
+      }}
+    }}
+    for m in 0..2 {{
+      for r in 0..14 unroll {{
+        for j in 0..32 vector 16 {{
+          %1 = constant 0 : f32
+          store t14[r, j], %1
+        }}
+      }}
+      mma t14[r, j] += a[{1}, k] * {3}[{2}, k, j] for k in 0..{0}
+      for r in 0..14 unroll {{
+        for j in 0..32 vector 16 {{
+          %2 = load t14[r, j]
+          store c[r + 14*m, j + 32*n], %2
+        }}
+      }} }} }} }})", depth, a_row, b_tile, b);
+  };
+  for (const auto& [kernel, lines] : {std::pair{text(256, "r + 14*m", "n", "b"), 5u}, {text(200, "r + 14*m", "n", "b"), 5u}, {text(256, "r", "n", "b"), 4u},
+                                      {text(256, "r + 14*m", "0", "b"), 3u}, {text(256, "r + 14*m", "n", "s"), 3u}, {text(32, "r + 14*m", "n", "b"), 2u}}) {
+    compare(kernel);
+    EXPECT_EQ(count(assembly(kernel, {.isa = ir::Isa::avx512}), "prefetcht1"), lines) << kernel;
+  }
+}
+
 TEST(CodegenMma, depth_that_depends_on_the_task) {
   compare(packed("f32", "f32", {6, 16, 9}, 16, "4*t"));
   compare(packed("f32", "f32", {6, 16, 9}, 16, "9 - 9*t"));
