@@ -52,7 +52,7 @@ void work_a_little(void* const*, std::int64_t begin, std::int64_t end, void*, Bu
   spin_for(std::chrono::microseconds(end - begin));
 }
 
-/// `steps` steps of `tasks` tasks, each its own phase, over `leaves` inputs and as many outputs.
+/// `steps` steps of `tasks` tasks, each behind all before it, over `leaves` inputs and as many outputs.
 StepTable table_of(BurinKernel entry, std::size_t leaves, std::size_t steps, std::int64_t tasks, double cost_ns) {
   StepTable table;
   table.input_bytes.assign(leaves, 64);
@@ -67,7 +67,7 @@ StepTable table_of(BurinKernel entry, std::size_t leaves, std::size_t steps, std
     step.entry = entry;
     step.num_args = static_cast<std::uint32_t>(2 * leaves);
     step.tasks = tasks;
-    step.phase = i;
+    step.after = i;
     step.cost_ns = cost_ns;
     table.steps.push_back(step);
   }

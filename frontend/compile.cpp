@@ -142,7 +142,7 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
     row.first_arg = static_cast<std::uint32_t>(table.args.size());
     row.num_args = static_cast<std::uint32_t>(step.args.size());
     row.tasks = step.tasks;
-    row.phase = step.phase;
+    row.after = step.after;
     row.cost_ns = kernel.cost;
     row.scratch_bytes = kernel.scratch_bytes();
     for (const ir::Site& site : step.sites) row.sites.push_back(site.message);
@@ -166,13 +166,13 @@ runtime::StepTable step_table(const ir::Program& program, std::shared_ptr<codege
 }
 
 std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
-  constexpr std::uint32_t never = ~0u;
-  std::vector<std::uint32_t> first_write(program.outputs.size(), never);
+  std::vector<std::uint32_t> written_after(program.outputs.size(), ~0u);  // so many steps
   std::vector<std::int64_t> output_of_donor(program.inputs.size(), -1);
   for (std::size_t i = 0; i < program.aliases.size(); ++i)
     if (program.aliases[i] >= 0) output_of_donor[static_cast<std::size_t>(program.aliases[i])] = static_cast<std::int64_t>(i);
-  std::uint32_t end_of_checks = 0;  // the first phase without an index to check in it or after it
-  for (const ir::Step& step : program.steps) {
+  std::uint32_t checks = 0;  // so many steps hold all that look for indices out of range
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    const ir::Step& step = program.steps[s];
     const ir::Kernel& kernel = program.kernels[step.kernel];
     for (std::size_t i = 0; i < step.args.size(); ++i) {
       const ir::BufferRef& ref = step.args[i];
@@ -182,14 +182,14 @@ std::vector<bool> outputs_written_after_checks(const ir::Program& program) {
                                   : ref.storage == ir::Storage::input ? output_of_donor[ref.index]
                                                                       : -1;
       if (output < 0) continue;
-      std::uint32_t& first = first_write[static_cast<std::size_t>(output)];
-      first = std::min(first, step.phase);
+      std::uint32_t& first = written_after[static_cast<std::size_t>(output)];
+      first = std::min(first, step.after);
     }
-    if (!step.sites.empty()) end_of_checks = std::max(end_of_checks, step.phase + 1);
+    if (!step.sites.empty()) checks = s + 1;
   }
-  std::vector<bool> after;
-  for (std::uint32_t phase : first_write) after.push_back(phase >= end_of_checks);
-  return after;
+  std::vector<bool> all;
+  for (std::uint32_t after : written_after) all.push_back(after >= checks);
+  return all;
 }
 
 // By the kernels that make it, of an input of one type.

@@ -78,7 +78,7 @@ class CompiledFunction {
   /// Output i may be written over input aliases()[i]; -1: none.
   const std::vector<std::int32_t>& aliases() const { return aliases_; }
   /// Whether output i is written over its input if nobody else holds that. Not when a call may still fail then: when an index
-  /// can be found out of range in the phase of the first write or later.
+  /// can be found out of range by a step for which the first write does not wait.
   bool writes_in_place(std::size_t i) const { return aliases_[i] >= 0 && in_place_[i]; }
   /// What is made of an output and kept beside it: wherever `key` is the same, it is made of the same bytes in the same way.
   struct Kept {

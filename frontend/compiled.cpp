@@ -104,14 +104,14 @@ std::string Compiled::text() const {
 }
 
 std::string Compiled::kernels() const {
-  std::string text = fmt::format("{:>5} {:>6} {:>8}  {}\n", "step", "phase", "tasks", "kernel");
+  std::string text = fmt::format("{:>5} {:>6} {:>8}  {}\n", "step", "after", "tasks", "kernel");
   const ir::Program& program = state_->compiled->program();
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const ir::Step& step = program.steps[i];
     // "@rows_0 (model.cpp:3)"; "@rows_0: rows_1 (model.cpp:7)" where equal kernels share machine code.
     const std::string& name = program.kernels[step.kernel].name;
     const bool own = step.label == name || step.label.starts_with(name + " ");
-    text += fmt::format("{:>5} {:>6} {:>8}  @{}{}{}\n", i, step.phase, step.tasks, name, own || step.label.empty() ? "" : ": ",
+    text += fmt::format("{:>5} {:>6} {:>8}  @{}{}{}\n", i, step.after, step.tasks, name, own || step.label.empty() ? "" : ": ",
                         std::string_view(step.label).substr(own ? name.size() : 0));
   }
   return text;

@@ -10,33 +10,31 @@
 namespace burin::detail {
 namespace {
 
-struct Phases {
-  std::uint32_t first, last;
+struct Steps {
+  std::uint32_t first, end;
 };
 
-Phases life(const ir::Program& program, const ir::PlannedValue& value) {
-  if (program.steps.empty()) return {0, 0};
-  const auto phase = [&](std::uint32_t step) { return program.steps[std::min<std::size_t>(step, program.steps.size() - 1)].phase; };
-  return {phase(value.first_step), phase(value.last_step)};
+// During which steps a value takes its bytes.
+Steps life(const ir::Program& program, const ir::PlannedValue& value) {
+  return {std::min(value.first_step, static_cast<std::uint32_t>(program.steps.size())), program.first_behind(value.last_step)};
 }
 
-// The phase in which most bytes of the arena are taken, and how many.
-std::pair<std::uint32_t, std::int64_t> fullest_phase(const ir::Program& program) {
-  const std::uint32_t phases = program.steps.empty() ? 0 : program.steps.back().phase + 1;
-  std::vector<std::int64_t> change(phases + 1, 0);
+// The first step at which most bytes of the arena are taken, and how many.
+std::pair<std::uint32_t, std::int64_t> fullest_step(const ir::Program& program) {
+  std::vector<std::int64_t> change(program.steps.size() + 1, 0);
   for (const ir::PlannedValue& value : program.plan) {
     if (value.place.storage != ir::Storage::arena) continue;
-    const auto [first, last] = life(program, value);
+    const auto [first, end] = life(program, value);
     change[first] += value.type.bytes();
-    if (last + 1 < change.size()) change[last + 1] -= value.type.bytes();
+    change[end] -= value.type.bytes();
   }
   std::uint32_t fullest = 0;
   std::int64_t bytes = 0, most = 0;
-  for (std::uint32_t phase = 0; phase < phases; ++phase) {
-    bytes += change[phase];
+  for (std::uint32_t step = 0; step < program.steps.size(); ++step) {
+    bytes += change[step];
     if (bytes <= most) continue;
     most = bytes;
-    fullest = phase;
+    fullest = step;
   }
   return {fullest, most};
 }
@@ -49,21 +47,10 @@ std::string place_text(const ir::Program& program, const ir::PlannedValue& value
   return fmt::format("out{} = in{}", index, program.aliases[index]);
 }
 
-// The steps of a phase, which stand in a row: "step 2" or "steps 2 to 4".
-std::string steps_of(const ir::Program& program, std::uint32_t phase) {
-  std::size_t first = program.steps.size(), last = 0;
-  for (std::size_t i = 0; i < program.steps.size(); ++i) {
-    if (program.steps[i].phase != phase) continue;
-    first = std::min(first, i);
-    last = i;
-  }
-  return first >= last ? fmt::format("step {}", last) : fmt::format("steps {} to {}", first, last);
-}
-
 }  // namespace
 
 std::string memory_text(const ir::Program& program, const CallMemory* call) {
-  const auto [fullest, most] = fullest_phase(program);
+  const auto [fullest, most] = fullest_step(program);
 
   std::string text;
   if (call) {
@@ -78,14 +65,13 @@ std::string memory_text(const ir::Program& program, const CallMemory* call) {
                        counted(program.scratch_bytes(), "byte"));
   }
   if (most > 0)
-    text += fmt::format("the arena is fullest in phase {} ({}): {}, of the values marked *\n",
-                        fullest, steps_of(program, fullest), counted(most, "byte"));
+    text += fmt::format("the arena is fullest at step {}: {}, of the values marked *\n", fullest, counted(most, "byte"));
   std::size_t width = 5;
   for (const ir::PlannedValue& value : program.plan) width = std::max(width, place_text(program, value).size());
   text += fmt::format("{:>14}  {:>11}  {:{}}  value\n", "bytes", "steps", "place", width);
   for (const ir::PlannedValue& value : program.plan) {
-    const auto [first, last] = life(program, value);
-    const bool marked = value.place.storage == ir::Storage::arena && most > 0 && first <= fullest && fullest <= last;
+    const auto [first, end] = life(program, value);
+    const bool marked = value.place.storage == ir::Storage::arena && most > 0 && first <= fullest && fullest < end;
     text += fmt::format("{:>14}{} {:>5}..{:<4}  {:{}}  {}  {}\n", value.type.bytes(), marked ? '*' : ' ', value.first_step,
                         value.last_step, place_text(program, value), width, to_string(value.type), value.name);
   }

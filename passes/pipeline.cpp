@@ -57,8 +57,8 @@ const std::vector<FunctionPass>& function_passes() {
 const std::vector<PassInfo>& lowering_passes() {
   static const std::vector<PassInfo> table = {
       {"lower", "lower", "loops and tiles, each kernel on its own; equal kernels once", false},
-      {"schedule", "lower", "phases, from what the kernels read and write"},
-      {"plan_memory", "lower", "needs phases: values share bytes only across them", false},
+      {"schedule", "lower", "which steps wait for which, from what the kernels read and write"},
+      {"plan_memory", "lower", "needs the schedule: values share bytes only where steps wait", false},
   };
   return table;
 }
@@ -94,7 +94,7 @@ void check_names(const Options& options) {
 }
 
 // Not in the table: it runs after the last pass, and only when that found too much, and has the passes of lowering run again. Steps that
-// run at the same time need their memory at the same time, so here each has a phase of its own.
+// run at the same time need their memory at the same time, so here each waits for all before it.
 Program within_budget(const Function& fused, const Target& target, const Options& options) {
   Options plain = options;
   plain.memory_budget = -1;

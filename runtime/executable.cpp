@@ -84,7 +84,7 @@ void check_table(const StepTable& table) {
     BURIN_CHECK(step.entry != nullptr, step.label);
     BURIN_CHECK(step.tasks >= 0 && step.scratch_bytes >= 0, step.label);
     BURIN_CHECK(std::size_t{step.first_arg} + step.num_args <= table.args.size(), step.label);
-    BURIN_CHECK(i == 0 || table.steps[i - 1].phase <= step.phase, step.label);
+    BURIN_CHECK(step.after <= i && (i == 0 || table.steps[i - 1].after <= step.after), step.label);
     for (const std::uint32_t kept : step.unless) BURIN_CHECK(kept < table.kept_bytes.size(), step.label);
   }
   for (const BufferRef& ref : table.args) {
@@ -144,7 +144,7 @@ struct Executable::Impl {
       rows.push_back({step.entry, step.first_arg, step.tasks, 0, 0});
     }
     for (std::uint32_t first = 0, last; first < rows.size(); first = last) {
-      for (last = first; last < rows.size() && table.steps[last].phase == table.steps[first].phase;) ++last;
+      for (last = first + 1; last < rows.size() && table.steps[last].after <= first;) ++last;
       add_phase(first, last);
     }
     for (std::uint32_t i = 0; i < table.args.size(); ++i) {

@@ -26,7 +26,7 @@ struct Step {
   BurinKernel entry = nullptr;
   std::uint32_t first_arg = 0, num_args = 0;  // into StepTable::args
   std::int64_t tasks = 1;
-  std::uint32_t phase = 0;         // ascending; steps of one phase may overlap
+  std::uint32_t after = 0;         // so many leading steps must be done before this one begins; ascending
   double cost_ns = 0;              // all tasks on one core: decides whether waking threads pays
   std::int64_t scratch_bytes = 0;  // per running task
   std::vector<std::string> sites;  // messages of indices out of range, {index} and {extent} filled in when thrown

@@ -27,7 +27,7 @@ struct Step {
   std::uint32_t kernel = 0;      // row of Program::kernels
   std::vector<BufferRef> args;   // one per parameter of the kernel
   std::int64_t tasks = 1;
-  std::uint32_t phase = 0;       // steps of one phase may overlap; phases run one after another
+  std::uint32_t after = 0;       // so many steps at the start of the list must be done before this one begins; never fewer than for the step before
   std::string label;             // the fusion's name and source lines, for tables
   std::vector<Site> sites;       // this step's index messages, row by row those of its kernel
   std::vector<std::uint32_t> unless;  // kept values: where a call is given all of them (and they are some), the step is not needed
@@ -64,6 +64,8 @@ struct Program {
   /// Above it, sums of the bytes that a run needs might overflow.
   static constexpr std::int64_t max_arena_bytes = std::int64_t{1} << 60;
 
+  /// The first step that begins when step `last` is done, or how many steps there are: from there on, bytes that `last` was the last to use are free.
+  std::uint32_t first_behind(std::uint32_t last) const;
   /// What one thread needs: the most that any kernel does.
   std::int64_t scratch_bytes() const;
 };
@@ -75,11 +77,11 @@ Program parse_program(std::string_view text, std::string_view file = "<text>");
 /// "", or the first broken invariant:
 ///   P1  every kernel satisfies its own
 ///   P2  an output takes over an input of the same bytes, each input at most once
-///   P3  steps name a kernel and have its number of arguments, tasks and (or none) sites; phases do not go back
+///   P3  steps name a kernel and have its number of arguments, tasks and (or none) sites; steps wait for steps before them, and for no fewer than the step before
 ///   P4  the bytes of an argument lie inside its place, aligned to its dtype; what is stored to is no constant and no
 ///       input but one that an output takes over
 ///   P5  what a step stores to shares no byte with its other arguments (an in-place argument is `inout`)
-///   P6  what a step stores to shares no byte with the arguments of other steps of its phase
+///   P6  what a step stores to shares no byte with the arguments of steps that may run at the same time
 ///   P7  an output that has elements is stored to or takes over an input
 ///   P8  the arena has at most max_arena_bytes, and none before memory is planned
 ///   P9  rows of the plan name places that exist; before memory is planned, those of the arena themselves

@@ -8,6 +8,10 @@
 
 namespace burin::ir {
 
+std::uint32_t Program::first_behind(std::uint32_t last) const {
+  return static_cast<std::uint32_t>(std::ranges::partition_point(steps, [&](const Step& step) { return step.after <= last; }) - steps.begin());
+}
+
 std::int64_t Program::scratch_bytes() const {
   std::int64_t most = 0;
   for (const Kernel& kernel : kernels) most = std::max(most, kernel.scratch_bytes());

@@ -139,8 +139,8 @@ class ProgramParser {
     in_.expect(")");
     in_.expect("tasks");
     s.tasks = natural("a number of tasks");
-    in_.expect("phase");
-    s.phase = small("the number of a phase");
+    in_.expect("after");
+    s.after = small("a number of steps");
     if (in_.accept("unless"))
       do {
         const Token token = in_.peek();
@@ -223,7 +223,7 @@ std::string print(const Program& program) {
   for (const Step& step : program.steps) {
     text += fmt::format("  step @{}(", step.kernel < names.size() ? names[step.kernel] : "undefined");
     for (std::size_t i = 0; i < step.args.size(); ++i) text += (i > 0 ? ", " : "") + place_text(program, step.args[i]);
-    text += fmt::format(") tasks {} phase {}", step.tasks, step.phase);
+    text += fmt::format(") tasks {} after {}", step.tasks, step.after);
     for (std::size_t i = 0; i < step.unless.size(); ++i) text += fmt::format("{}keep{}", i == 0 ? " unless " : ", ", step.unless[i]);
     if (!step.label.empty()) text += " " + quoted_string(step.label);
     text += "\n";

@@ -34,12 +34,7 @@ class ProgramVerifier {
     if (program_.arena_bytes < 0 || program_.arena_bytes > Program::max_arena_bytes)
       fail("P8", fmt::format("an arena of {} bytes, at most 2^60 are possible", program_.arena_bytes));
     for (step_ = 0; step_ < program_.steps.size() && message_.empty(); ++step_) check_step(program_.steps[step_]);
-    for (step_ = 0; step_ < program_.steps.size() && message_.empty();) {
-      std::size_t end = step_;
-      while (end < program_.steps.size() && program_.steps[end].phase == program_.steps[step_].phase) ++end;
-      check_phase(step_, end);
-      step_ = end;
-    }
+    for (step_ = 0; step_ < program_.steps.size() && message_.empty(); ++step_) check_races();
     check_outputs();
     return message_;
   }
@@ -121,7 +116,9 @@ class ProgramVerifier {
       return fail("P3", fmt::format("{}, the kernel has {}", counted(step.tasks, "task"), kernel.num_tasks()));
     if (!step.sites.empty() && step.sites.size() != kernel.sites.size())
       return fail("P3", fmt::format("{}, the kernel has {}", counted(step.sites.size(), "site"), kernel.sites.size()));
-    if (step_ > 0 && step.phase < program_.steps[step_ - 1].phase) return fail("P3", "phases go back");
+    if (step.after > step_) return fail("P3", fmt::format("waits for {}, it is number {}", counted(step.after, "step"), step_));
+    if (step_ > 0 && step.after < program_.steps[step_ - 1].after)
+      return fail("P3", fmt::format("waits for {}, the step before for {}", counted(step.after, "step"), program_.steps[step_ - 1].after));
     for (std::size_t i = 0; i < step.args.size() && message_.empty(); ++i) check_arg(kernel.buffers[i], step.args[i]);
     if (!message_.empty()) return;
     const std::vector<Use>& uses = uses_.back();
@@ -170,18 +167,13 @@ class ProgramVerifier {
     }
   }
 
-  void check_phase(std::size_t begin, std::size_t end) {
-    for (std::size_t first = begin; first < end; ++first)
-      for (std::size_t second = begin; second < end; ++second) {
-        if (first == second) continue;
-        for (const Use& a : uses_[first])
-          for (const Use& b : uses_[second])
-            if (is_written(*a.buffer) && overlap(a, b)) {
-              step_ = first;
-              return fail("P6", fmt::format("{} shares bytes with {} of step {} of the same phase", a.buffer->name,
-                                            b.buffer->name, second));
-            }
-      }
+  // Steps for which this one does not wait may run at the same time.
+  void check_races() {
+    for (std::size_t other = program_.steps[step_].after; other < step_; ++other)
+      for (const Use& a : uses_[step_])
+        for (const Use& b : uses_[other])
+          if ((is_written(*a.buffer) || is_written(*b.buffer)) && overlap(a, b))
+            return fail("P6", fmt::format("{} shares bytes with {} of step {}, for which it does not wait", a.buffer->name, b.buffer->name, other));
   }
 
   bool overlap(const Use& a, const Use& b) const {

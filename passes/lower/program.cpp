@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -288,7 +289,7 @@ class ProgramBuilder {
   }
 
   void add_step(Step step) {
-    step.phase = static_cast<std::uint32_t>(program_.steps.size());
+    step.after = static_cast<std::uint32_t>(program_.steps.size());
     program_.steps.push_back(std::move(step));
   }
 
@@ -360,30 +361,31 @@ Program lower_program(const Function& fused, const Target& target, const std::ve
 
 void schedule(Program& program) {
   BURIN_CHECK(!program.planned, "a program is scheduled after its memory is planned");
-  // What the steps of the current phase have written and read so far. An output in a donated argument's memory is that
-  // argument.
+  // By memory, how many steps hold all that have written and read it so far. An output in a donated argument's memory is that argument.
   using Memory = std::pair<Storage, std::uint32_t>;
-  std::set<Memory> written, read;
+  struct Used {
+    std::uint32_t written = 0, read = 0;
+  };
+  std::map<Memory, Used> used;
   const auto memory = [&](const BufferRef& ref) {
     const bool in_place = ref.storage == Storage::output && program.aliases[ref.index] >= 0;
     return in_place ? Memory{Storage::input, program.aliases[ref.index]} : Memory{ref.storage, ref.index};
   };
-  std::uint32_t phase = 0;
-  for (Step& step : program.steps) {
+  std::uint32_t after = 0, checks = 0;
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    Step& step = program.steps[s];
     const Kernel& kernel = program.kernels[step.kernel];
-    bool waits = false;
     for (std::size_t i = 0; i < step.args.size(); ++i) {
       const Memory mine = memory(step.args[i]);
-      waits = waits || written.contains(mine) || (writes(kernel.buffers[i]) && read.contains(mine));
+      after = std::max(after, used[mine].written);
+      if (writes(kernel.buffers[i])) after = std::max({after, used[mine].read, mine.first == Storage::input ? checks : 0});
     }
-    if (waits) {
-      ++phase;
-      written.clear();
-      read.clear();
+    step.after = after;
+    for (std::size_t i = 0; i < step.args.size(); ++i) {
+      Used& now = used[memory(step.args[i])];
+      (writes(kernel.buffers[i]) ? now.written : now.read) = s + 1;
     }
-    step.phase = phase;
-    for (std::size_t i = 0; i < step.args.size(); ++i)
-      (writes(kernel.buffers[i]) ? written : read).insert(memory(step.args[i]));
+    if (!step.sites.empty()) checks = s + 1;
   }
 }
 
@@ -391,15 +393,15 @@ std::int64_t planned_bytes(const Type& type) { return (type.bytes() + 63) / 64 *
 
 namespace {
 
-// Which of the values that have a place live in some of the phases asked for: those that live in the first one, which the nodes of a
-// binary tree over the phases hold, and those that begin after it.
+// Which of the values that have a place take their bytes during some of the steps asked for: those that do at the first one, which the nodes of a
+// binary tree over the steps hold, and those that begin after it.
 class PlacedLives {
  public:
-  explicit PlacedLives(std::uint32_t phases) : phases_(phases), nodes_(2 * static_cast<std::size_t>(phases)) {}
+  explicit PlacedLives(std::size_t steps) : steps_(steps), nodes_(2 * steps) {}
 
   void add(std::uint32_t value, std::uint32_t first, std::uint32_t last) {
     begins_.emplace(first, value);
-    for (std::size_t low = first + phases_, high = last + phases_ + 1; low < high; low /= 2, high /= 2) {
+    for (std::size_t low = first + steps_, high = last + steps_ + 1; low < high; low /= 2, high /= 2) {
       if (low % 2 == 1) nodes_[low++].push_back(value);
       if (high % 2 == 1) nodes_[--high].push_back(value);
     }
@@ -407,15 +409,15 @@ class PlacedLives {
 
   std::vector<std::uint32_t> during(std::uint32_t first, std::uint32_t last) const {
     std::vector<std::uint32_t> values;
-    for (std::size_t node = first + phases_; node > 0; node /= 2) values.insert(values.end(), nodes_[node].begin(), nodes_[node].end());
+    for (std::size_t node = first + steps_; node > 0; node /= 2) values.insert(values.end(), nodes_[node].begin(), nodes_[node].end());
     for (auto at = begins_.upper_bound({first, UINT32_MAX}); at != begins_.end() && at->first <= last; ++at) values.push_back(at->second);
     return values;
   }
 
  private:
-  std::size_t phases_;
+  std::size_t steps_;
   std::vector<std::vector<std::uint32_t>> nodes_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> begins_;  // phase and value
+  std::set<std::pair<std::uint32_t, std::uint32_t>> begins_;  // step and value
 };
 
 }  // namespace
@@ -423,7 +425,7 @@ class PlacedLives {
 void plan_memory(Program& program) {
   BURIN_CHECK(!program.planned, "memory is planned twice");
   struct Life {
-    std::uint32_t first = 0, last = 0;
+    std::uint32_t first = 0, last = 0;  // steps during which the bytes are not free
     bool used = false;
   };
   std::vector<Life> lives(program.plan.size());
@@ -452,12 +454,10 @@ void plan_memory(Program& program) {
       if (row < 0) continue;
       Life& life = lives[static_cast<std::size_t>(row)];
       PlannedValue& value = program.plan[static_cast<std::size_t>(row)];
-      if (!life.used) {
-        life = {program.steps[s].phase, program.steps[s].phase, true};
-        value.first_step = s;
-      }
-      life.last = program.steps[s].phase;
+      if (!life.used) life.first = value.first_step = s;
       value.last_step = s;
+      life.last = program.first_behind(s) - 1;
+      life.used = true;
     }
   // Large values first; each goes to the lowest gap between those that live at the same time.
   std::vector<std::int64_t> size(program.plan.size());
@@ -466,7 +466,7 @@ void plan_memory(Program& program) {
   for (std::uint32_t v = 0; v < by_size.size(); ++v) by_size[v] = v;
   std::ranges::sort(by_size, {}, [&](std::uint32_t v) { return std::pair(-size[v], v); });
   std::vector<std::int64_t> offset(program.plan.size(), 0);
-  PlacedLives placed(program.steps.empty() ? 1 : program.steps.back().phase + 1);
+  PlacedLives placed(std::max<std::size_t>(program.steps.size(), 1));
   for (std::uint32_t v : by_size) {
     if (program.plan[v].place.storage != Storage::arena || !lives[v].used || size[v] == 0) continue;
     std::vector<std::uint32_t> others = placed.during(lives[v].first, lives[v].last);

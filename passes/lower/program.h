@@ -1,5 +1,5 @@
-// From a function of fusions to a Program, in three steps that each leave a printable Program: lower (every value its own buffer, every step its own
-// phase), schedule (phases), plan_memory (buffers share the arena).
+// From a function of fusions to a Program, in three steps that each leave a printable Program: lower (every value its own buffer, every step
+// behind all before it), schedule (which steps wait for which), plan_memory (buffers share the arena).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,9 +16,10 @@ namespace burin::passes {
 /// `keep_packed`: where it takes over one that is packed for products, and its kernel can, that lays out the packed copies of the output, which
 /// become kept values.
 ir::Program lower_program(const ir::Function& fused, const ir::Target& target, const std::vector<bool>& donated, bool keep_packed = false);
-/// Steps that do not read one another's results share a phase. Before memory is planned: values that share bytes rest on the phases.
+/// A step waits for those whose results it reads or whose arguments it overwrites, and, where it overwrites a donated argument, for all that look for
+/// indices out of range: an argument survives a call that fails. Before memory is planned: values that share bytes rest on who waits for whom.
 void schedule(ir::Program& program);
-/// Gives every arena value of a program that is not planned its offset: values whose lives (in phases) do not meet may share bytes.
+/// Gives every arena value of a program that is not planned its offset: values may share bytes when the steps of the one wait for those of the other.
 void plan_memory(ir::Program& program);
 /// What a value takes of the arena.
 std::int64_t planned_bytes(const ir::Type& type);

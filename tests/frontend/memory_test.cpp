@@ -253,7 +253,7 @@ TEST_P(Memory, IsListedByValueWithTheLinesThatMadeThem) {
   auto step = jit(train_step, options({0}));
   const Params params = init_model(random::key(0), 32, 16, 64, 2);
   const std::string text = step.lower(params, batch_of(2, 16, 32), Tensor(1e-3f)).compile().memory();
-  for (const char* part : {"f32[2,16,64]  mini_transformer.h:", ", in softmax, in block0", "f32[]  mini_transformer.h:", "fullest in phase"})
+  for (const char* part : {"f32[2,16,64]  mini_transformer.h:", ", in softmax, in block0", "f32[]  mini_transformer.h:", "fullest at step"})
     EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
   EXPECT_EQ(text.find(".temp\n"), std::string::npos) << "a value without its line\n" << text;
 }

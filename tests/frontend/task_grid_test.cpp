@@ -12,7 +12,7 @@ namespace burin::test {
 namespace {
 
 constexpr int workers = 8;
-// Below, a phase stays with the thread that called: runtime/executable.cpp.
+// Below, a step stays with one thread: runtime/executable.cpp.
 constexpr double least_ns = 5e3;
 
 void expect_even(const std::string& name, const ir::Function& f, std::vector<bool> donated = {}) {

@@ -11,10 +11,10 @@ constexpr std::string_view text =
     R"p(program (in0: f32[4], in1: i32[2]) -> (out0: f32[4] = in0, out1: f32[2]) arena 64 {
   const0: f32[4] = [1, 2, -0.5, inf]
   const1: f32[2,2] = 3
-  step @add(in0, const0, arena + 16) tasks 1 phase 0 "add model.cpp:42"
-  step @take(in1, arena + 16, out1) tasks 2 phase 1 "take model.cpp:43"
+  step @add(in0, const0, arena + 16) tasks 1 after 0 "add model.cpp:42"
+  step @take(in1, arena + 16, out1) tasks 2 after 1 "take model.cpp:43"
     site "take: index {index} of \"x\" is not below {extent} (model.cpp:43)"
-  step @add_2(in0, const1) tasks 1 phase 1
+  step @add_2(in0, const1) tasks 1 after 1
   plan "x": f32[4] at arena + 16 steps 0..1
 }
 
@@ -110,10 +110,12 @@ TEST(Program, VerifierNamesTheStep) {
   EXPECT_EQ(verdict("out1: f32[2]", "out1: f32[2] = in0"), "P2: in0 is taken over twice");
   EXPECT_EQ(verdict("out1: f32[2]", "out1: f32[2] = in7"), "P2: out1 takes over in7, which does not exist");
   EXPECT_EQ(verdict("out1: f32[2]", "out1: f32[1] = in1"), "P2: out1 is f32[1], in1 is i32[2]: not the same bytes");
-  EXPECT_EQ(verdict("tasks 2 phase 1", "tasks 3 phase 1"), "P3: step 1 @take: 3 tasks, the kernel has 2");
+  EXPECT_EQ(verdict("tasks 2 after 1", "tasks 3 after 1"), "P3: step 1 @take: 3 tasks, the kernel has 2");
   EXPECT_EQ(verdict("@add(in0, const0, arena + 16)", "@add(in0, const0)"),
             "P3: step 0 @add: 2 places for 3 parameters");
-  EXPECT_EQ(verdict("tasks 1 phase 0", "tasks 1 phase 2"), "P3: step 1 @take: phases go back");
+  EXPECT_EQ(verdict("tasks 1 after 0", "tasks 1 after 2"), "P3: step 0 @add: waits for 2 steps, it is number 0");
+  EXPECT_EQ(verdict("tasks 2 after 1", "tasks 2 after 2"), "P3: step 1 @take: waits for 2 steps, it is number 1");
+  EXPECT_EQ(verdict("tasks 1 after 1", "tasks 1 after 0"), "P3: step 2 @add_2: waits for 0 steps, the step before for 1");
   EXPECT_EQ(verdict("  site \"an index\"\n", "  site \"an index\"\n  site \"another\"\n"),
             "P3: step 1 @take: 1 site, the kernel has 2");
   EXPECT_EQ(verdict("arena + 16) tasks", "arena + 52) tasks"),
@@ -129,8 +131,7 @@ TEST(Program, VerifierNamesTheStep) {
   EXPECT_EQ(verdict("in0, const0, arena + 16", "arena + 0, const0, arena + 16"), "");
   EXPECT_EQ(verdict("in0, const0, arena + 16", "in0, const0, out0"),
             "P5: step 0 @add: y is stored to and shares bytes with a");
-  EXPECT_EQ(verdict("tasks 1 phase 0", "tasks 1 phase 1"),
-            "P6: step 0 @add: y shares bytes with x of step 1 of the same phase");
+  EXPECT_EQ(verdict("tasks 2 after 1", "tasks 2 after 0"), "P6: step 1 @take: x shares bytes with y of step 0, for which it does not wait");
   Program program = parse_program(text);
   program.steps[1].kernel = 5;
   EXPECT_EQ(verify(program), "P3: step 1: there is no such kernel");
@@ -144,7 +145,7 @@ TEST(Program, EveryOutputIsStoredTo) {
   EXPECT_EQ(verify(parse_program("program (in0: f32[4]) -> (out0: f32[0], out1: f32[4] = in0) {}")), "");
   // Bytes of a donated input that a step stores to are the output's.
   const std::string_view fill = R"(program (in0: f32[]) -> (out0: f32[] = in0, out1: f32[]) {
-  step @one(in0) tasks 1 phase 0
+  step @one(in0) tasks 1 after 0
 }
 kernel @one(out y: f32[]) {
   %0 = constant 1 : f32
@@ -156,8 +157,8 @@ kernel @one(out y: f32[]) {
 TEST(Program, KeepsValuesForTheNextCall) {
   const std::string twice = R"(program (in0: f32[4]) -> (out0: f32[4] = in0) {
   keep0: f32[4] of out0
-  step @double(in0, keep0) tasks 1 phase 0 unless keep0 "double"
-  step @both(in0, keep0) tasks 1 phase 1
+  step @double(in0, keep0) tasks 1 after 0 unless keep0 "double"
+  step @both(in0, keep0) tasks 1 after 1
 }
 
 kernel @double(in x: f32[4], out y: f32[4]) {
@@ -191,8 +192,8 @@ kernel @both(inout x: f32[4], inout y: f32[4]) {
   EXPECT_EQ(verify(parse_program(with("@double(in0, keep0)", "@double(keep0, out0)"))),
             "P10: step 0 @double: y is stored to by a step that may be left out");
   EXPECT_EQ(verify(parse_program(with("@double(in0, keep0)", "@double(in0, keep1)"))), "P4: step 0 @double: the place of y does not exist");
-  EXPECT_EQ(verify(parse_program(with("tasks 1 phase 1", "tasks 1 phase 0"))),
-            "P6: step 0 @double: y shares bytes with y of step 1 of the same phase");
+  EXPECT_EQ(verify(parse_program(with("tasks 1 after 1", "tasks 1 after 0"))),
+            "P6: step 1 @both: x shares bytes with x of step 0, for which it does not wait");
   EXPECT_EQ(error_of(with("unless keep0", "unless in0")), "p.txt:3:51: expected a kept value, found `in0`");
   EXPECT_EQ(error_of(with("of out0", "of in0")), "p.txt:2:20: expected an output, found `in0`");
 }
@@ -212,7 +213,7 @@ TEST(Program, TheArenaHasABound) {
   };
   EXPECT_EQ(message(huge), "out of memory: the arena takes 1152921504606846976 bytes (1099511627776.0 MiB)");
   const Program scratch = parse_program(R"(program () -> () {
-  step @f() tasks 1 phase 0
+  step @f() tasks 1 after 0
 }
 kernel @f() {
   scratch s: f32[140737488355328]
@@ -221,10 +222,10 @@ kernel @f() {
   EXPECT_EQ(message(scratch), "out of memory: s takes 562949953421312 bytes (536870912.0 MiB)");
 }
 
-TEST(Program, InterleavedColumnsOfOneOutputMayBeStoredInOnePhase) {
+TEST(Program, InterleavedColumnsOfOneOutputMayBeStoredAtOnce) {
   const std::string_view interleaved = R"(program (in0: f32[4]) -> (out0: f32[4,2]) {
-  step @copy(in0, out0) tasks 1 phase 0
-  step @copy(in0, out0 + 4) tasks 1 phase 0
+  step @copy(in0, out0) tasks 1 after 0
+  step @copy(in0, out0 + 4) tasks 1 after 0
 }
 kernel @copy(in x: f32[4], out y: f32[4] strides [2]) {
   for j in 0..4 {
@@ -242,7 +243,7 @@ TEST(Program, SplatInputsAndEmptyValues) {
   const Program program =
       parse_program(R"(program (in0: f32[3], in1: f32[0,2]) -> (out0: f32[3], out1: f32[0,2] = in1) {
   const0: f32[0] = []
-  step @copy(in0, out0) tasks 3 phase 0
+  step @copy(in0, out0) tasks 3 after 0
 }
 kernel @copy(in x: f32[3], out y: f32[3]) tasks (t in 3) {
   %0 = load x[t]
@@ -260,13 +261,13 @@ TEST(Program, ErrorsSayWhere) {
   EXPECT_EQ(error_of("program () -> (out0: f32[2] = const0) {\n}"), "p.txt:1:31: expected an input, found `const0`");
   EXPECT_EQ(error_of("program () -> () {\n  const1: f32[] = 2\n}"),
             "p.txt:2:3: expected `const0`, `step`, `plan` or `}`, found `const1`");
-  EXPECT_EQ(error_of("program () -> () {\n  step @f() tasks 1 phase 0\n}"), "p.txt:2:8: unknown kernel `f`");
-  EXPECT_EQ(error_of("program () -> () {\n  step @f(stack) tasks 1 phase 0\n}"), "p.txt:2:11: unknown place `stack`");
-  EXPECT_EQ(error_of("program () -> () {\n  step @f(in) tasks 1 phase 0\n}"), "p.txt:2:11: unknown place `in`");
-  EXPECT_EQ(error_of("program () -> () {\n  step @f(in0 + -4) tasks 1 phase 0\n}"),
+  EXPECT_EQ(error_of("program () -> () {\n  step @f() tasks 1 after 0\n}"), "p.txt:2:8: unknown kernel `f`");
+  EXPECT_EQ(error_of("program () -> () {\n  step @f(stack) tasks 1 after 0\n}"), "p.txt:2:11: unknown place `stack`");
+  EXPECT_EQ(error_of("program () -> () {\n  step @f(in) tasks 1 after 0\n}"), "p.txt:2:11: unknown place `in`");
+  EXPECT_EQ(error_of("program () -> () {\n  step @f(in0 + -4) tasks 1 after 0\n}"),
             "p.txt:2:17: expected a number of bytes, found `-4`");
-  EXPECT_EQ(error_of("program () -> () {\n  step @f() tasks 1 phase 9999999999\n}"),
-            "p.txt:2:27: expected the number of a phase, found `9999999999`");
+  EXPECT_EQ(error_of("program () -> () {\n  step @f() tasks 1 after 9999999999\n}"),
+            "p.txt:2:27: expected a number of steps, found `9999999999`");
   EXPECT_EQ(error_of("program () -> () {\n}\nkernel @f() {\n}\nkernel @f() {\n}"),
             "p.txt:5:8: the kernel `f` is defined twice");
   EXPECT_EQ(error_of("program () -> () {\n}\nkernel @f() {\n  boo\n}"), "p.txt:4:3: expected a statement, found `boo`");

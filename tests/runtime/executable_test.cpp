@@ -72,15 +72,15 @@ void report_some(void* const*, std::int64_t begin, std::int64_t end, void*, Buri
 
 void do_nothing(void* const*, std::int64_t, std::int64_t, void*, BurinStatus*) {}
 
-Step step(BurinKernel entry, std::uint32_t first_arg, std::uint32_t num_args, std::int64_t tasks, std::uint32_t phase) {
+Step step(BurinKernel entry, std::uint32_t first_arg, std::uint32_t num_args, std::int64_t tasks, std::uint32_t after) {
   Step s;
   s.entry = entry;
   s.first_arg = first_arg;
   s.num_args = num_args;
   s.tasks = tasks;
-  s.phase = phase;
+  s.after = after;
   s.cost_ns = static_cast<double>(tasks);
-  s.label = "step of phase " + std::to_string(phase);
+  s.label = "step after " + std::to_string(after);
   return s;
 }
 
@@ -131,7 +131,7 @@ TEST(Executable, APhaseSeesAllOfTheOneBefore) {
                 {Storage::arena, 0, 0},
                 {Storage::output, 0, 0},
                 {Storage::constant, 0, 0}};
-  table.steps = {step(add_one, 0, 2, n, 4), step(sum_all, 2, 3, n, 9)};
+  table.steps = {step(add_one, 0, 2, n, 0), step(sum_all, 2, 3, n, 1)};
   const Executable executable(std::move(table));
   const std::vector<std::int32_t> in = iota(n);
   const std::int32_t sum = std::accumulate(in.begin(), in.end(), n);
@@ -213,7 +213,7 @@ TEST(Executable, EachThreadHasItsScratch) {
 TEST(Executable, KeepsTheFirstReportedIndex) {
   StepTable table;
   table.steps = {step(do_nothing, 0, 0, 5, 0), step(report_some, 0, 0, 1000, 1), step(report_some, 0, 0, 2000, 1),
-                 step([](void* const*, std::int64_t, std::int64_t, void*, BurinStatus*) { FAIL(); }, 0, 0, 10, 2)};
+                 step([](void* const*, std::int64_t, std::int64_t, void*, BurinStatus*) { FAIL(); }, 0, 0, 10, 3)};
   table.steps[1].sites = {"no", "take: index {index} is not in 0..{extent}-1 (a.cpp:3), {index}!"};
   table.steps[2].sites = {"no", "no"};
   const Executable executable(std::move(table));
@@ -428,7 +428,7 @@ TEST(Executable, ProfilesOnRequest) {
   EXPECT_EQ(out[99], in[99] + 3);
   ASSERT_EQ(profile.steps.size(), 3u);
   EXPECT_EQ(profile.runs, 2);
-  EXPECT_EQ(profile.steps[1].label, "step of phase 1");
+  EXPECT_EQ(profile.steps[1].label, "step after 1");
   EXPECT_EQ(profile.steps[1].tasks, 100);
   EXPECT_EQ(profile.steps[1].threads, 2);
   EXPECT_GT(profile.steps[1].ns, 2'000'000);

@@ -65,7 +65,7 @@ StepTable counting_table(int steps, std::int64_t tasks, BurinKernel entry) {
     step.entry = entry;
     step.num_args = 1;
     step.tasks = tasks;
-    step.phase = static_cast<std::uint32_t>(i);
+    step.after = static_cast<std::uint32_t>(i);
     step.cost_ns = 1e6;
     step.label = "count_" + std::to_string(i) + " (a.cpp:" + std::to_string(i + 1) + ")";
     step.kernel = "count";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 namespace burin::test {
 
@@ -68,7 +69,7 @@ std::vector<KernelRow> step_rows(const Function& fused, const Program& program) 
     } else {
       row.text = step.label;
     }
-    row.step = fmt::format("phase {:<3} @{:<17}{:>3} task{}", step.phase, program.kernels[step.kernel].name, step.tasks,
+    row.step = fmt::format("after {:<3} @{:<17}{:>3} task{}", step.after, program.kernels[step.kernel].name, step.tasks,
                            step.tasks == 1 ? " " : "s");
     rows.push_back(std::move(row));
   }
@@ -78,8 +79,13 @@ std::vector<KernelRow> step_rows(const Function& fused, const Program& program) 
 std::string step_table(const Function& fused, const Program& program) {
   std::string table;
   for (const KernelRow& row : step_rows(fused, program)) table += row.step + "  " + row.text + "\n";
-  return table + fmt::format("{} steps, {} kernels, {} phases\n", program.steps.size(), program.kernels.size(),
-                             program.steps.empty() ? 0 : program.steps.back().phase + 1);
+  return table + fmt::format("{} steps, {} kernels, {} waits\n", program.steps.size(), program.kernels.size(), waits(program));
+}
+
+std::size_t waits(const Program& program) {
+  std::set<std::uint32_t> all;
+  for (const Step& step : program.steps) all.insert(step.after);
+  return all.size() - all.count(0);
 }
 
 }  // namespace burin::test

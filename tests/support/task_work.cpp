@@ -106,7 +106,7 @@ double unevenness(const Program& program, int workers, double least_ns) {
   double together = 0, even = 0;
   for (std::size_t first = 0, last; first < program.steps.size(); first = last) {
     double cost = 0;
-    for (last = first; last < program.steps.size() && program.steps[last].phase == program.steps[first].phase; ++last)
+    for (last = first; last < program.steps.size() && program.steps[last].after <= first; ++last)
       cost += program.kernels[program.steps[last].kernel].cost;
     if (cost < least_ns) continue;
     std::priority_queue<double, std::vector<double>, std::greater<>> free_at;

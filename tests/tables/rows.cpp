@@ -12,6 +12,7 @@
 #include "ir/kernel/program.h"
 #include "ir/printer.h"
 #include "passes/fuse/fuse.h"
+#include "tests/support/kernel_table.h"
 #include "tests/tables/llvm_text.h"
 #if BURIN_WITH_LLVM
 #include "codegen/codegen.h"
@@ -138,7 +139,7 @@ Cells llvm_cells([[maybe_unused]] const Kernel& kernel, [[maybe_unused]] const T
 }
 
 Cells step_columns() {
-  Cells columns = {"phase", "kernel", "tasks", "args", "scratch", "flops", "bytes"};
+  Cells columns = {"after", "kernel", "tasks", "args", "scratch", "flops", "bytes"};
   columns.insert(columns.end(), statement_columns.begin(), statement_columns.end());
   columns.push_back("text");
 #if BURIN_WITH_LLVM
@@ -161,9 +162,9 @@ std::string file_name(const Target& target) {
   return name;
 }
 
-Cells kernel_row(const Kernel& kernel, std::uint32_t phase, std::int64_t tasks, const Target& target, Described& d) {
-  Cells row = {fmt::format("{}", phase), "@" + kernel.name, fmt::format("{}", tasks)};
-  const std::string file = fmt::format("{}.{}_{}", file_name(target), phase, kernel.name);
+Cells kernel_row(const Kernel& kernel, std::uint32_t after, std::int64_t tasks, const Target& target, Described& d) {
+  Cells row = {fmt::format("{}", after), "@" + kernel.name, fmt::format("{}", tasks)};
+  const std::string file = fmt::format("{}.{}_{}", file_name(target), after, kernel.name);
   std::string text = without_places(print(kernel));
   const Cells cells = kernel_cells(kernel, text), machine = llvm_cells(kernel, target, file, d);
   row.insert(row.end(), cells.begin(), cells.end());
@@ -177,14 +178,14 @@ void add_kernels(const Function& fused, const passes::Options& options, const Ta
   std::string plan = plan_of(program);
   const auto aliases = std::count_if(program.aliases.begin(), program.aliases.end(), [](int a) { return a >= 0; });
   memory.rows.push_back({file_name(target), fmt::format("{}", program.steps.size()), fmt::format("{}", program.kernels.size()),
-                         fmt::format("{}", program.steps.empty() ? 0 : program.steps.back().phase + 1), fmt::format("{}", program.arena_bytes),
+                         fmt::format("{}", test::waits(program)), fmt::format("{}", program.arena_bytes),
                          fmt::format("{}", program.plan.size()), fmt::format("{}", aliases), digest(plan)});
   d.texts.emplace_back(file_name(target) + ".plan", std::move(plan));
   Section section{to_string(target), step_columns(), {}};
   std::set<std::uint32_t> seen;
   for (const Step& step : program.steps)
     if (seen.insert(step.kernel).second)  // the plan says how often
-      section.rows.push_back(kernel_row(program.kernels[step.kernel], step.phase, step.tasks, target, d));
+      section.rows.push_back(kernel_row(program.kernels[step.kernel], step.after, step.tasks, target, d));
   d.table.push_back(std::move(section));
 }
 
@@ -206,7 +207,7 @@ Described describe(const Program& program) {
   options.observer = [&](const passes::Options::Event& event) {  // rematerialise
     if (event.function != nullptr && event.changed) d.table.front().rows.push_back(pass_row(std::string(event.pass), *event.function, d));
   };
-  Section memory{"programs", {"target", "steps", "kernels", "phases", "arena", "values", "in_place", "text"}, {}};
+  Section memory{"programs", {"target", "steps", "kernels", "waits", "arena", "values", "in_place", "text"}, {}};
   for (const Target& target : program.targets) add_kernels(fused, options, target, d, memory);
   d.table.insert(d.table.begin() + 1, std::move(memory));
   return d;

@@ -19,9 +19,9 @@ Cells split(const std::string& line) {
   return cells;
 }
 
-// A row by the cells before the first that is a count: "3 @rows_1" of phase and kernel.
+// A row by the cells before the first that is a count: "3 @rows_1" of `after` and kernel.
 std::string name_of(const Section& section, const Cells& row) {
-  return section.columns.size() > 1 && section.columns[1] == "kernel" ? fmt::format("phase {} {}", row[0], row[1]) : row[0];
+  return section.columns.size() > 1 && section.columns[1] == "kernel" ? fmt::format("after {} {}", row[0], row[1]) : row[0];
 }
 
 std::string changes(const Section& expected, const Cells& before, const Cells& after) {

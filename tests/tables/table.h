@@ -21,7 +21,7 @@ std::string print(const Table& table);
 Table parse(std::string_view text);
 /// Without the columns from "|" on.
 Table without_machine(Table table);
-/// "" or a line for each cell that differs: "avx2, phase 3 @rows_1: load 3 -> 4, text 1a2b3c4d -> 5e6f7081".
+/// "" or a line for each cell that differs: "avx2, after 3 @rows_1: load 3 -> 4, text 1a2b3c4d -> 5e6f7081".
 std::string difference(const Table& expected, const Table& found);
 
 }  // namespace burin::tables

@@ -63,13 +63,13 @@ TEST(Tables, EachFileHasAProgram) {
 }
 
 TEST(Tables, TheDifferenceNamesCells) {
-  const Table table = {{"avx2", {"phase", "kernel", "load", "|", "llvm"}, {{"3", "@rows_1", "3", "|", "1a2b"}, {"4", "@loop_2", "1", "|", "0"}}}};
+  const Table table = {{"avx2", {"after", "kernel", "load", "|", "llvm"}, {{"3", "@rows_1", "3", "|", "1a2b"}, {"4", "@loop_2", "1", "|", "0"}}}};
   EXPECT_EQ(difference(parse(print(table)), table), "");
   Table other = table;
   other[0].rows[0][2] = "4";
   other[0].rows[0][4] = "5e6f";
-  EXPECT_EQ(difference(table, other), "avx2, phase 3 @rows_1: load 3 -> 4, llvm 1a2b -> 5e6f\n");
-  EXPECT_EQ(difference(without_machine(table), without_machine(other)), "avx2, phase 3 @rows_1: load 3 -> 4\n");
+  EXPECT_EQ(difference(table, other), "avx2, after 3 @rows_1: load 3 -> 4, llvm 1a2b -> 5e6f\n");
+  EXPECT_EQ(difference(without_machine(table), without_machine(other)), "avx2, after 3 @rows_1: load 3 -> 4\n");
   other = table;
   other[0].rows.pop_back();
   EXPECT_EQ(difference(table, other), "avx2: 2 rows -> 1\n");

@@ -154,7 +154,7 @@ TEST(bisect_stages_death, a_failed_check_in_lowering_names_the_op) {
 
 TEST(bisect_stages, names_schedule_when_the_verifier_complains) {
   const auto spoil = [](Program& p) {
-    for (auto& step : p.steps) step.phase = 0;
+    for (auto& step : p.steps) step.after = 0;
   };
   const std::string what = found(with_scheduled(spoil));
   EXPECT_EQ(what.rfind("wrong after schedule: P6: ", 0), 0u) << what;
@@ -163,7 +163,7 @@ TEST(bisect_stages, names_schedule_when_the_verifier_complains) {
 TEST(bisect_stages, names_schedule_when_steps_run_too_early) {
   const auto spoil = [](Program& p) {
     std::swap(p.steps[b], p.steps[c]);
-    for (std::size_t i = 0; i < p.steps.size(); ++i) p.steps[i].phase = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < p.steps.size(); ++i) p.steps[i].after = static_cast<std::uint32_t>(i);
   };
   const std::string what = found(with_scheduled(spoil));
   EXPECT_EQ(what.rfind("wrong after schedule: result 0[0,0]: ", 0), 0u) << what;
