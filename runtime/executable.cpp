@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <mutex>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "runtime/float_environment.h"
 #include "runtime/limits.h"
 #include "runtime/profile.h"
+#include "runtime/shares.h"
 #include "runtime/status.h"
 #include "runtime/thread_pool.h"
 #include "runtime/timeline.h"
@@ -22,12 +22,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A phase is worth the other threads' help above the first cost; a run is worth waking them above the third. What one phase of several writes
-// lies in the caches of those who wrote it, from where others are slow to get it: there help has to spare as much as the second.
-constexpr double phase_threshold_ns = 5e3;
+// Steps that do not wait for one another are worth the other threads' help above the first cost together; a run is worth waking them above the
+// third. What one of them writes lies in the caches of those who wrote it, from where others are slow to get it: there help has to spare as much as the
+// second. A step below the first cost is done before others would have come.
+constexpr double step_threshold_ns = 5e3;
 constexpr double spared_threshold_ns = 20e3;
 constexpr double wake_threshold_ns = 40e3;
-// Into how many pieces of about equal cost a phase is cut at most: the unit in which threads share it.
+// Into how many pieces a step is cut at most: the unit in which threads share it.
 constexpr std::int64_t max_units = 512;
 // Arenas kept for the next calls: as many as calls usually run at one time.
 constexpr std::size_t max_kept = 4;
@@ -37,18 +38,18 @@ struct Row {
   BurinKernel entry;
   std::uint32_t first_arg;
   std::int64_t tasks;
-  std::int64_t first_unit;  // among the units of its phase
   std::int64_t units;
+  double beside_ns = 0;  // the cost of the steps, this one included, among which none waits for another
   std::int64_t first_task(std::int64_t unit) const {
     return tasks / units * unit + std::min<std::int64_t>(unit, tasks % units);
   }
 };
 
-struct Phase {
+// What threads take as a whole, in the order of the table: a step whose units they share, or a chain of steps too small for that, which is one unit.
+struct Item {
   std::uint32_t first, last;  // rows
+  std::uint32_t after;        // so many items must be done before it
   std::int64_t units;
-  double cost_ns;
-  bool may_be_spared;  // all of its rows
 };
 
 // An argument that changes from call to call: an input, an output, or a kept value.
@@ -127,13 +128,26 @@ struct Executable::Impl {
     StatusSlot status;
     Recorder recorder;
     std::vector<bool> spared;  // by row, where a table has kept values: left out by this call
+
+    // The table as threads share it, from that cost of a step on, and whether there is anything for a second one to do, of what cost.
+    double threshold = -1;
+    std::vector<Item> items;
+    bool shareable = false;
+    double shareable_ns = 0;
+    // By item, of the call: how many units are done, then how many each thread's share has lost.
+    std::vector<JobCount> counts;
+    std::uint64_t call = 0;
+    JobCount& done(std::size_t item) { return counts[item * static_cast<std::size_t>(threads + 1)]; }
+    bool is_done(std::size_t item) { return done(item).of(call, std::memory_order_acquire) == items[item].units; }
   };
 
-  // A phase as its threads see it.
+  // A call as its threads see it, or one step of it.
   struct Job {
     const Impl* impl;
     Workspace* workspace;
-    std::uint32_t first, last;
+    std::uint32_t row = 0;
+    int threads = 1;
+    bool own_only = false;
   };
 
   explicit Impl(StepTable given) : table(std::move(given)) {
@@ -141,11 +155,22 @@ struct Executable::Impl {
     kept.reserve(max_kept);
     for (const Step& step : table.steps) {
       scratch_stride = std::max(scratch_stride, round_up(step.scratch_bytes, alignment));
-      rows.push_back({step.entry, step.first_arg, step.tasks, 0, 0});
+      rows.push_back({step.entry, step.first_arg, step.tasks, std::min(step.tasks, max_units)});
     }
     for (std::uint32_t first = 0, last; first < rows.size(); first = last) {
-      for (last = first + 1; last < rows.size() && table.steps[last].after <= first;) ++last;
-      add_phase(first, last);
+      double cost = 0;
+      std::int64_t units = 0;
+      for (last = first; last < rows.size() && (last == first || table.steps[last].after <= first); ++last) {
+        cost += table.steps[last].cost_ns;
+        units += rows[last].units;
+      }
+      for (std::uint32_t i = first; i < last; ++i) rows[i].beside_ns = cost;
+      if (units > 1 && cost >= step_threshold_ns) ++num_shareable;
+    }
+    std::int64_t units = 0;
+    for (std::uint32_t first = 0, i = 0; i < rows.size(); ++i) {
+      for (units += rows[i].units; first < table.steps[i].after; ++first) units -= rows[first].units;
+      most_units = std::max(most_units, units);
     }
     for (std::uint32_t i = 0; i < table.args.size(); ++i) {
       const BufferRef& ref = table.args[i];
@@ -153,29 +178,6 @@ struct Executable::Impl {
       if (ref.storage == Storage::output) output_args.push_back({i, ref.index, ref.offset});
       if (ref.storage == Storage::kept) kept_args.push_back({i, ref.index, ref.offset});
     }
-  }
-
-  void add_phase(std::uint32_t first, std::uint32_t last) {
-    Phase phase{first, last, 0, 0, true};
-    std::int64_t tasks = 0;
-    for (std::uint32_t i = first; i < last; ++i) {
-      phase.cost_ns += table.steps[i].cost_ns;
-      phase.may_be_spared = phase.may_be_spared && !table.steps[i].unless.empty();
-      tasks += rows[i].tasks;
-    }
-    for (std::uint32_t i = first; i < last; ++i) {
-      Row& row = rows[i];
-      const double share = phase.cost_ns > 0
-                               ? table.steps[i].cost_ns / phase.cost_ns
-                               : static_cast<double>(row.tasks) / static_cast<double>(std::max<std::int64_t>(tasks, 1));
-      const std::int64_t wanted = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(max_units)));
-      row.first_unit = phase.units;
-      row.units = std::min(row.tasks, std::max<std::int64_t>(wanted, 1));
-      phase.units += row.units;
-    }
-    most_units = std::max(most_units, phase.units);
-    if (phase.units > 1 && phase.cost_ns >= phase_threshold_ns) ++num_shareable;
-    phases.push_back(phase);
   }
 
   int resolve_threads(int num_threads) const {
@@ -188,7 +190,7 @@ struct Executable::Impl {
     return {round_up(table.arena_bytes, alignment), threads * scratch_stride, threads};
   }
 
-  /// No more threads than any phase has pieces.
+  /// No more threads than there are pieces that may run at one time.
   int useful_threads(int threads) const { return static_cast<int>(std::clamp<std::int64_t>(most_units, 1, threads)); }
 
   std::unique_ptr<Workspace> make_workspace(int threads) const {
@@ -239,51 +241,66 @@ struct Executable::Impl {
     if constexpr (recorded) workspace.recorder.tasks(index, end - begin, start);
   }
 
-  // A RangeFn over the units of Job::first..last.
   template <bool recorded>
-  static void run_units(void* context, int worker, std::int64_t begin, std::int64_t end) {
+  void run_units(std::uint32_t index, Workspace& workspace, std::int64_t begin, std::int64_t end, int worker) const {
+    run_row<recorded>(index, workspace, rows[index].first_task(begin), rows[index].first_task(end), worker);
+  }
+
+  // A RangeFn over the units of Job::row.
+  template <bool recorded>
+  static void run_range(void* context, int worker, std::int64_t begin, std::int64_t end) {
     FloatEnvironment environment;
     const Job& job = *static_cast<const Job*>(context);
-    const std::vector<Row>& rows = job.impl->rows;
-    const std::int64_t origin = rows[job.first].first_unit;
-    auto row = std::upper_bound(rows.begin() + job.first, rows.begin() + job.last, begin + origin,
-                                [](std::int64_t unit, const Row& r) { return unit < r.first_unit + r.units; });
-    for (std::int64_t unit = begin + origin; unit < end + origin; ++row) {
-      const std::int64_t stop = std::min(end + origin, row->first_unit + row->units);
-      if (stop > unit)
-        job.impl->run_row<recorded>(static_cast<std::uint32_t>(row - rows.begin()), *job.workspace,
-                                    row->first_task(unit - row->first_unit), row->first_task(stop - row->first_unit), worker);
-      unit = std::max(unit, stop);
+    job.impl->run_units<recorded>(job.row, *job.workspace, begin, end, worker);
+  }
+
+  template <bool recorded>
+  void run_chain(std::uint32_t first, std::uint32_t last, Workspace& workspace, int worker) const {
+    for (std::uint32_t i = first; i < last && !workspace.status.any_before(i); ++i)
+      if (rows[i].tasks > 0) run_row<recorded>(i, workspace, 0, rows[i].tasks, worker);
+  }
+
+  // A WorkerFn: all threads walk over the items in one order. Each waits where it has something to do that needs what others are still doing, and for
+  // nothing else: what nobody has begun it does itself. A step may be left undone where one before it has reported an index; those before
+  // that one are done in any case, so the report that is kept is the same as if one thread had run them all.
+  template <bool recorded>
+  static std::int64_t walk(void* context, int worker) {
+    FloatEnvironment environment;
+    const Job& job = *static_cast<const Job*>(context);
+    Workspace& w = *job.workspace;
+    std::int64_t all = 0;
+    std::uint32_t done = 0;  // so many items are known to be
+    for (std::uint32_t i = 0; i < w.items.size(); ++i) {
+      const Item& item = w.items[i];
+      Shares shares(&w.done(i) + 1, w.call, item.units, job.threads, worker, job.own_only);
+      if (w.is_done(i) || !shares.any_left()) continue;
+      for (int turn = 1; done < item.after && !w.status.any_before(item.first);) {
+        if (w.is_done(done))
+          ++done;
+        else
+          spin(turn++);
+      }
+      if (w.status.any_before(item.first)) break;
+      const std::int64_t units = shares.take([&](std::int64_t begin, std::int64_t end) {
+        if (item.units > 1)
+          job.impl->run_units<recorded>(item.first, w, begin, end, worker);
+        else
+          job.impl->run_chain<recorded>(item.first, item.last, w, worker);
+      });
+      if (units > 0) w.done(i).advance(w.call, units, item.units, std::memory_order_release);
+      all += units;
     }
+    return all;
   }
 
   template <bool recorded>
-  void run_shared(PoolSession& session, std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
-    Job job{this, &workspace, first, last};
-    const std::int64_t units = rows[last - 1].first_unit + rows[last - 1].units - rows[first].first_unit;
-    session.run(units, run_units<recorded>, &job);
-  }
-
-  template <bool recorded>
-  void run_alone(std::uint32_t first, std::uint32_t last, Workspace& workspace) const {
-    for (std::uint32_t i = first; i < last; ++i)
-      if (rows[i].tasks > 0) run_row<recorded>(i, workspace, 0, rows[i].tasks, 0);
-  }
-
-  template <bool recorded>
-  void run_profiled(PoolSession& session, const Phase& phase, bool shared, Workspace& workspace,
-                    Profile& profile) const {
-    for (std::uint32_t i = phase.first; i < phase.last; ++i) {
-      if (!workspace.spared.empty() && workspace.spared[i]) continue;
-      const Clock::time_point start = Clock::now();
-      if (shared)
-        run_shared<recorded>(session, i, i + 1, workspace);
-      else
-        run_alone<recorded>(i, i + 1, workspace);
-      StepTime& time = profile.steps[i];
-      time.ns += elapsed_ns(start);
-      time.threads = shared ? static_cast<int>(std::clamp<std::int64_t>(rows[i].units, 1, session.num_threads())) : 1;
-    }
+  void run_shared(PoolSession& session, Workspace& w) const {
+    ++w.call;
+    for (std::size_t i = 0; i < w.items.size() && !w.spared.empty(); ++i)
+      if (std::all_of(w.spared.begin() + w.items[i].first, w.spared.begin() + w.items[i].last, [](bool spared) { return spared; }))
+        w.done(i).advance(w.call, w.items[i].units, w.items[i].units, std::memory_order_relaxed);
+    Job job{.impl = this, .workspace = &w, .threads = session.num_threads(), .own_only = session.waits_for_workers()};
+    session.run(walk<recorded>, &job);
   }
 
   void start_profile(Profile& profile) const {
@@ -292,28 +309,50 @@ struct Executable::Impl {
     for (const Step& step : table.steps) profile.steps.push_back({step.label, 0, step.tasks, 1});
   }
 
-  /// From what cost on phases are shared.
+  /// From what cost on steps are shared.
   double sharing_threshold(double wanted, int threads) const {
     if (wanted >= 0) return wanted;
-    if (num_shareable <= 1 || threads <= 1) return phase_threshold_ns;
+    if (num_shareable <= 1 || threads <= 1) return step_threshold_ns;
     return spared_threshold_ns * threads / (threads - 1);
   }
 
-  /// Whether a run is worth the pool at all.
-  bool worth_waking(double wanted, double threshold) const {
-    if (most_units <= 1) return false;
-    double shareable_ns = 0;
-    bool any = false;
-    for (const Phase& phase : phases)
-      if (phase.units > 1 && phase.cost_ns >= threshold) {
-        shareable_ns += phase.cost_ns;
-        any = true;
-      }
-    return any && (wanted >= 0 || pool_is_warm() || shareable_ns >= wake_threshold_ns);
+  /// Whether others are to help with the step or what may run beside it.
+  bool stands_alone(std::uint32_t i, double threshold) const {
+    return rows[i].beside_ns >= threshold && table.steps[i].cost_ns >= std::min(threshold, step_threshold_ns);
   }
 
-  static bool is_spared(const Phase& phase, const Workspace& workspace) {
-    return std::all_of(workspace.spared.begin() + phase.first, workspace.spared.begin() + phase.last, [](bool spared) { return spared; });
+  // Small steps are run by whoever comes first, as many in a row as there are.
+  void cut(double threshold, Workspace& w) const {
+    if (w.threshold == threshold) return;
+    w.threshold = threshold;
+    w.items.clear();
+    w.items.reserve(rows.size());
+    w.shareable = false;
+    w.shareable_ns = 0;
+    bool joins = false;  // the last item
+    for (std::uint32_t i = 0, covering = 0; i < rows.size(); ++i) {
+      const bool alone = stands_alone(i, threshold);
+      if (!alone && joins) {
+        w.items.back().last = i + 1;
+      } else {
+        w.items.push_back({i, i + 1, 0, alone ? std::max<std::int64_t>(rows[i].units, 1) : 1});
+      }
+      joins = !alone;
+      Item& item = w.items.back();
+      const std::uint32_t after = std::min(table.steps[i].after, item.first);
+      while (covering < w.items.size() && w.items[covering].first < after) ++covering;
+      item.after = covering;
+      if (!alone || (item.units == 1 && item.after + 1 == w.items.size())) continue;
+      w.shareable = true;
+      w.shareable_ns += table.steps[i].cost_ns;
+    }
+    const std::size_t counts = w.items.size() * static_cast<std::size_t>(w.threads + 1);
+    if (w.shareable && w.counts.size() < counts) w.counts = std::vector<JobCount>(counts);
+  }
+
+  /// Whether a run is worth the pool at all.
+  bool worth_waking(double wanted, const Workspace& w) const {
+    return w.shareable && (wanted >= 0 || pool_is_warm() || w.shareable_ns >= wake_threshold_ns);
   }
 
   // Which steps a call does without, and where kept values lie; where the caller does not say, in `own`.
@@ -332,21 +371,26 @@ struct Executable::Impl {
   }
 
   template <bool recorded>
-  void run_phases(int threads, const RunOptions& options, Workspace& workspace) const {
+  void run_steps(int threads, const RunOptions& options, Workspace& workspace) const {
     const double threshold = sharing_threshold(options.threading_threshold_ns, threads);
-    PoolSession session(worth_waking(options.threading_threshold_ns, threshold) ? threads : 1);
+    if (threads > 1) cut(threshold, workspace);
+    PoolSession session(threads > 1 && worth_waking(options.threading_threshold_ns, workspace) ? threads : 1);
     FloatEnvironment environment;
-    for (const Phase& phase : phases) {
-      if (phase.may_be_spared && is_spared(phase, workspace)) continue;
-      const bool shared =
-          session.threaded() && phase.units > 1 && phase.cost_ns >= threshold;
-      if (options.profile != nullptr)
-        run_profiled<recorded>(session, phase, shared, workspace, *options.profile);
-      else if (shared)
-        run_shared<recorded>(session, phase.first, phase.last, workspace);
+    if (options.profile == nullptr && !session.threaded()) return run_chain<recorded>(0, static_cast<std::uint32_t>(rows.size()), workspace, 0);
+    if (options.profile == nullptr && session.has_workers()) return run_shared<recorded>(session, workspace);
+    for (std::uint32_t i = 0; i < rows.size() && !workspace.status.any(); ++i) {
+      if (!workspace.spared.empty() && workspace.spared[i]) continue;
+      const Clock::time_point start = Clock::now();
+      const bool shared = session.threaded() && rows[i].units > 1 && stands_alone(i, threshold);
+      Job job{.impl = this, .workspace = &workspace, .row = i};
+      if (shared)
+        session.run(rows[i].units, run_range<recorded>, &job);
       else
-        run_alone<recorded>(phase.first, phase.last, workspace);
-      if (workspace.status.any()) return;
+        run_chain<recorded>(i, i + 1, workspace, 0);
+      if (options.profile == nullptr) continue;
+      StepTime& time = options.profile->steps[i];
+      time.ns += elapsed_ns(start);
+      time.threads = shared ? static_cast<int>(std::min<std::int64_t>(rows[i].units, session.num_threads())) : 1;
     }
   }
 
@@ -362,21 +406,20 @@ struct Executable::Impl {
   }
 
   void run(int threads, const RunOptions& options, Workspace& workspace, Timeline* timeline) {
-    if (timeline == nullptr) return run_phases<false>(threads, options, workspace);
+    if (timeline == nullptr) return run_steps<false>(threads, options, workspace);
     workspace.recorder = {timeline, program_in(*timeline), timeline->next_call()};
     const Clock::time_point start = Clock::now();
-    run_phases<true>(threads, options, workspace);
+    run_steps<true>(threads, options, workspace);
     timeline->run(workspace.recorder.program, workspace.recorder.call, start, Clock::now());
   }
 
   StepTable table;
   std::atomic<std::uint64_t> known_as{0};  // serial of a timeline : 32, number in it : 32
   std::vector<Row> rows;
-  std::vector<Phase> phases;
   std::vector<Resolved> input_args, output_args, kept_args;
   std::int64_t scratch_stride = 0;
   std::int64_t most_units = 0;
-  std::int64_t num_shareable = 0;  // phases above the default threshold
+  std::int64_t num_shareable = 0;  // how often steps that do not wait for one another are above the first threshold
   std::mutex mutex;
   std::vector<std::unique_ptr<Workspace>> kept;
 };

@@ -54,7 +54,7 @@ struct KeptPlace {
 struct RunOptions {
   int num_threads = 0;  // 0: the process default (BURIN_NUM_THREADS, else one per core)
   double threading_threshold_ns =
-      -1;                      // phases cheaper than this run on the calling thread; -1: default; 0: thread everything
+      -1;                      // steps cheaper than this (with those that may run beside them) are not shared; -1: default; 0: thread everything
   std::span<const KeptPlace> kept = {};  // one per kept value of the table; none: made in memory that the call allocates, and lost
   Profile* profile = nullptr;  // when given, receives the steps' times, and steps run one after another
 };
@@ -62,7 +62,7 @@ struct RunOptions {
 /// What one call asks of the allocator, in one block.
 struct Held {
   std::int64_t arena = 0, scratch = 0;  // bytes; the scratch of all threads
-  int threads = 1;                      // that the call can employ: as many as allowed, but no more than any phase has pieces
+  int threads = 1;                      // that the call can employ: as many as allowed, but no more than there are pieces that may run at one time
   std::int64_t bytes() const { return arena + scratch; }
 };
 
@@ -76,8 +76,9 @@ class Executable {
   /// Runs the steps. Pointers: one per input and output, each of the table's size (null for size 0 is fine); an output
   /// may be the same pointer as an input that it aliases. All memory is allocated before the first step: a failure up
   /// to there throws burin::Error and changes nothing. Concurrent calls are safe, each has its own arena; arenas are
-  /// kept for the next calls. An index out of range throws burin::Error once the steps of its phase are done: of
-  /// several, the one of the first step, then the lowest task, whatever the number of threads.
+  /// kept for the next calls. An index out of range throws burin::Error once the steps before its own are done and
+  /// nothing runs any more; no step begins that waits for it. Of several it is the one of the first step, then the lowest task, whatever the
+  /// number of threads.
   void run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options = {}) const;
 
   const StepTable& table() const;

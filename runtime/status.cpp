@@ -9,7 +9,7 @@ void StatusSlot::add(const IndexReport& report) {
   const bool earlier = std::tie(report.step, report.task) < std::tie(first_.step, first_.task);
   if (any() && !earlier) return;
   first_ = report;
-  any_.store(true, std::memory_order_relaxed);
+  step_.store(report.step, std::memory_order_relaxed);
 }
 
 }  // namespace burin::runtime

@@ -19,14 +19,17 @@ struct IndexReport {
 /// so the choice does not depend on the threads.
 class StatusSlot {
  public:
-  bool any() const { return any_.load(std::memory_order_relaxed); }
+  bool any() const { return step_.load(std::memory_order_relaxed) != none; }
+  /// Whether a step before that one has reported, so that it need not run: what it reports is not kept.
+  bool any_before(std::uint32_t step) const { return step_.load(std::memory_order_relaxed) < step; }
   const IndexReport& first() const { return first_; }
-  void clear() { any_.store(false, std::memory_order_relaxed); }
+  void clear() { step_.store(none, std::memory_order_relaxed); }
   void add(const IndexReport& report);
 
  private:
+  static constexpr std::uint32_t none = ~0u;
   std::mutex mutex_;
-  std::atomic<bool> any_{false};
+  std::atomic<std::uint32_t> step_{none};  // of first_
   IndexReport first_;
 };
 

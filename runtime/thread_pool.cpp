@@ -11,14 +11,17 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/check.h"
 #include "runtime/errors.h"
 #include "runtime/limits.h"
+#include "runtime/shares.h"
 
 namespace burin::runtime {
 namespace {
@@ -27,18 +30,10 @@ using Clock = std::chrono::steady_clock;
 
 // How long a worker without work keeps its core after the last session.
 constexpr std::chrono::microseconds linger{100};
-// Pauses between two looks at the clock or two yields.
+// Pauses between two looks at the clock.
 constexpr int patience = 64;
-// Each worker's share is taken in this many pieces, so that others can help a worker that was interrupted.
-constexpr std::int64_t pieces_per_worker = 8;
 
 thread_local bool in_task = false;
-
-void pause() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
 
 int cores_of_this_process() {
   cpu_set_t set;
@@ -51,25 +46,21 @@ struct alignas(64) Counter {
 };
 std::array<Counter, max_threads> tasks_run;
 
-void call(PoolSession::RangeFn f, void* context, int worker, std::int64_t begin, std::int64_t end) {
+// `f` returns how many tasks it ran.
+template <class F>
+void call(int worker, F&& f) {
   const bool outer = std::exchange(in_task, true);
-  f(context, worker, begin, end);
+  const std::int64_t tasks = f();
   in_task = outer;
-  tasks_run[worker].value.fetch_add(end - begin, std::memory_order_relaxed);
+  tasks_run[worker].value.fetch_add(tasks, std::memory_order_relaxed);
 }
-
-// A worker's share of the tasks; whoever is done with his own takes from the others.
-struct alignas(64) Share {
-  std::atomic<std::int64_t> next{0};
-  std::int64_t end = 0;
-};
 
 struct alignas(64) Sleeper {
   std::atomic<int> asleep{0};
 };
 
 // The pool. One session owns it at a time (busy_). A job is announced by opening the gate: one word that holds the
-// job's number, how many workers may enter, and how many are inside. The owner closes the gate when no task is left and
+// job's number, how many workers may enter, and how many are inside. The owner closes the gate when its own part returns and
 // waits for those inside, never for those that have not come.
 class Pool {
  public:
@@ -98,46 +89,49 @@ class Pool {
     busy_.store(false, std::memory_order_release);
   }
 
-  void run(int num_threads, std::int64_t tasks, PoolSession::RangeFn f, void* context) {
+  /// f on this thread and on each of so many workers that comes while it runs here; where the session waits for workers, on all of them.
+  void run(int workers, PoolSession::WorkerFn f, void* context) {
     f_ = f;
     context_ = context;
-    num_threads_ = num_threads;
-    piece_ = std::max<std::int64_t>(1, tasks / (num_threads * pieces_per_worker));
-    for (int i = 0; i < num_threads; ++i) {
-      shares_[i].next.store(tasks / num_threads * i + std::min<std::int64_t>(i, tasks % num_threads),
-                            std::memory_order_relaxed);
-      shares_[i].end = tasks / num_threads * (i + 1) + std::min<std::int64_t>(i + 1, tasks % num_threads);
-    }
     const std::uint64_t job = (gate_.load(std::memory_order_relaxed) >> 32) + 1;
-    const std::uint64_t limit = static_cast<std::uint64_t>(std::min<std::int64_t>(num_threads - 1, tasks - 1));
-    each_his_own_ = waits_.load(std::memory_order_relaxed) && static_cast<int>(limit) <= num_workers_;
-    left_.store(each_his_own_ ? static_cast<int>(limit) : 0, std::memory_order_relaxed);
-    gate_.store(job << 32 | limit << 16, std::memory_order_release);
+    all_come_ = waits_for(workers);
+    left_.store(all_come_ ? workers : 0, std::memory_order_relaxed);
+    gate_.store(job << 32 | static_cast<std::uint64_t>(workers) << 16, std::memory_order_release);
     work(0);
     while (left_.load(std::memory_order_acquire) > 0) sched_yield();
     gate_.fetch_and(~limit_bits, std::memory_order_relaxed);
-    for (int i = 1; (gate_.load(std::memory_order_acquire) & inside_bits) != 0; ++i) {
-      pause();
-      if (i % (patience * 8) == 0) sched_yield();  // the worker inside may wait for this core
-    }
+    for (int i = 1; (gate_.load(std::memory_order_acquire) & inside_bits) != 0; ++i) spin(i);  // the worker inside may wait for this core
+  }
+
+  /// The same for tasks, which are shared out.
+  void run(int num_threads, std::int64_t tasks, PoolSession::RangeFn f, void* context) {
+    struct Job {
+      PoolSession::RangeFn f;
+      void* context;
+      JobCount* taken;
+      std::uint64_t number;
+      std::int64_t tasks;
+      int num_threads;
+      bool own_only;
+    };
+    const int workers = static_cast<int>(std::min<std::int64_t>(num_threads - 1, tasks - 1));
+    Job job{f, context, taken_.data(), ++num_shared_, tasks, num_threads, waits_for(workers)};
+    run(workers, [](void* given, int worker) {
+      const Job& j = *static_cast<const Job*>(given);
+      return Shares(j.taken, j.number, j.tasks, j.num_threads, worker, j.own_only)
+          .take([&](std::int64_t begin, std::int64_t end) { j.f(j.context, worker, begin, end); });
+    }, &job);
   }
 
   void wait_for_workers(bool on) { waits_.store(on, std::memory_order_relaxed); }
+  bool waits_for(int workers) const { return waits_.load(std::memory_order_relaxed) && workers <= num_workers_; }
   bool warm() const { return awake_.load(std::memory_order_relaxed) > 0; }
 
  private:
   static constexpr std::uint64_t limit_bits = 0xffff0000u, inside_bits = 0xffffu;
 
   void work(int worker) {
-    const int shares = each_his_own_ ? 1 : num_threads_;
-    for (int i = 0; i < shares; ++i) {
-      Share& share = shares_[worker + i < num_threads_ ? worker + i : worker + i - num_threads_];
-      // Looking before taking keeps finished shares from being written by everybody.
-      while (share.next.load(std::memory_order_relaxed) < share.end) {
-        const std::int64_t begin = share.next.fetch_add(piece_, std::memory_order_relaxed);
-        if (begin < share.end) call(f_, context_, worker, begin, std::min(begin + piece_, share.end));
-      }
-    }
+    call(worker, [&] { return f_(context_, worker); });
   }
 
   bool start_worker() {
@@ -173,12 +167,12 @@ class Pool {
           continue;
         last_job = gate >> 32;
         work(index + 1);
-        if (each_his_own_) left_.fetch_sub(1, std::memory_order_release);
+        if (all_come_) left_.fetch_sub(1, std::memory_order_release);
         gate_.fetch_sub(1, std::memory_order_release);
         spins = 0;
         continue;
       }
-      pause();
+      spin(1);
       if (spins % patience != 0) continue;
       if (spins >= patience * 32) sched_yield();  // a long serial stretch: let others have the core if they want it
       const Clock::time_point now = Clock::now();
@@ -211,13 +205,12 @@ class Pool {
   alignas(64) std::atomic<bool> busy_{false};
   int num_workers_ = 0;
   // The current job: written by the owner while the gate is closed and nobody is inside.
-  PoolSession::RangeFn f_ = nullptr;
+  PoolSession::WorkerFn f_ = nullptr;
   void* context_ = nullptr;
-  int num_threads_ = 1;
-  std::int64_t piece_ = 1;
-  bool each_his_own_ = false;  // nobody takes from another's share: all workers must come
-  std::atomic<int> left_{0};   // then, how many have not done theirs
-  std::array<Share, max_threads> shares_;
+  bool all_come_ = false;     // it does not end before all workers have done their part
+  std::atomic<int> left_{0};  // then, how many have not
+  std::uint64_t num_shared_ = 0;
+  std::array<JobCount, max_threads> taken_;  // by the jobs that share out tasks
   std::array<Sleeper, max_threads> sleepers_;
 };
 
@@ -280,27 +273,41 @@ PoolSession::PoolSession(int num_threads) {
 }
 
 PoolSession::~PoolSession() {
-  if (threaded() && custom_ == nullptr) Pool::instance().close();
+  if (has_workers()) Pool::instance().close();
 }
 
 void PoolSession::run(std::int64_t tasks, RangeFn f, void* context) {
   if (tasks <= 0) return;
-  if (!threaded() || tasks == 1) {
-    call(f, context, 0, 0, tasks);
-  } else if (custom_ != nullptr) {
-    struct Job {
-      RangeFn f;
-      void* context;
-    } job{f, context};
-    (*custom_)(num_threads_, tasks, [&job](int worker, std::int64_t begin, std::int64_t end) {
-      call(job.f, job.context, worker, begin, end);
+  const auto range = [&](int worker, std::int64_t begin, std::int64_t end) {
+    call(worker, [&] {
+      f(context, worker, begin, end);
+      return end - begin;
     });
+  };
+  if (!threaded() || tasks == 1) {
+    range(0, 0, tasks);
+  } else if (custom_ != nullptr) {
+    (*custom_)(num_threads_, tasks, std::cref(range));
   } else {
     Pool::instance().run(num_threads_, tasks, f, context);
   }
 }
 
+void PoolSession::run(WorkerFn f, void* context) {
+  BURIN_CHECK(has_workers());
+  Pool::instance().run(num_threads_ - 1, f, context);
+}
+
+bool PoolSession::waits_for_workers() const { return has_workers() && Pool::instance().waits_for(num_threads_ - 1); }
+
 bool inside_task() { return in_task; }
+
+void spin(int nth) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+  if (nth % 512 == 0) sched_yield();
+}
 
 bool pool_is_warm() { return Pool::instance().warm(); }
 

@@ -38,6 +38,15 @@ class PoolSession {
   using RangeFn = void (*)(void* context, int worker, std::int64_t begin, std::int64_t end);
   void run(std::int64_t tasks, RangeFn f, void* context);
 
+  /// True when the other threads are the pool's workers, which run at the same time.
+  bool has_workers() const { return threaded() && custom_ == nullptr; }
+  /// Only then: f(context, 0) on this thread, and f(context, worker) once on each other thread that comes before that returns. Whatever f finds to do it does with
+  /// those that are there. It returns how many tasks it ran. Returns when all calls have.
+  using WorkerFn = std::int64_t (*)(void* context, int worker);
+  void run(WorkerFn f, void* context);
+  /// See set_waits_for_workers: all of them come, and each must do its share and no other.
+  bool waits_for_workers() const;
+
  private:
   int num_threads_ = 1;
   std::shared_ptr<const ParallelFor> custom_;
@@ -45,10 +54,12 @@ class PoolSession {
 
 /// True while this thread runs a task.
 bool inside_task();
+/// For the nth turn of a loop that waits for another thread: lets that have the core now and then.
+void spin(int nth);
 /// True when workers are awake, so that a session costs no wake-up: one ended in the last tenth of a millisecond.
 bool pool_is_warm();
 
-/// How many of the tasks passed to PoolSession::run each worker ran since the counters were reset: tests assert that
+/// How many of the tasks of PoolSession::run each worker ran since the counters were reset: tests assert that
 /// several took part. The calling thread is worker 0.
 std::int64_t tasks_run_by_worker(int worker);
 void reset_worker_counters();

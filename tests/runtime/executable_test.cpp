@@ -107,7 +107,7 @@ void run(const Executable& executable, const std::vector<const void*>& in, const
   executable.run(in, out, options);
 }
 
-TEST(Executable, RunsPhasesInOrder) {
+TEST(Executable, RunsStepsInOrder) {
   for (std::int64_t n : {0, 1, 3, 15, 513, 4099})
     for (int t : {1, 2, 8}) {
       const Executable executable(chain(n));
@@ -118,7 +118,7 @@ TEST(Executable, RunsPhasesInOrder) {
     }
 }
 
-TEST(Executable, APhaseSeesAllOfTheOneBefore) {
+TEST(Executable, AStepSeesAllOfTheOneItWaitsFor) {
   const std::int32_t n = 257;
   StepTable table;
   table.input_bytes = {4 * n};
@@ -142,13 +142,13 @@ TEST(Executable, APhaseSeesAllOfTheOneBefore) {
   }
 }
 
-TEST(Executable, StepsOfOnePhaseShareTheThreads) {
+TEST(Executable, StepsShareTheThreads) {
   StepTable table;
   table.output_bytes = {4 * 700, 4 * 3, 4 * 1, 4 * 50};
   table.args = {{Storage::output, 0, 0}, {Storage::output, 1, 0}, {Storage::output, 2, 0}, {Storage::output, 3, 0}};
   table.steps = {step(count_slowly, 0, 1, 700, 0), step(count_slowly, 1, 1, 3, 0), step(count_slowly, 2, 1, 1, 0),
                  step(do_nothing, 0, 0, 0, 0), step(count_slowly, 3, 1, 50, 0)};
-  table.steps[0].cost_ns = 10;  // few, large pieces
+  table.steps[0].cost_ns = 10;
   table.steps[1].cost_ns = 300;
   table.steps[2].cost_ns = 100;
   for (int t : {1, 2, 8}) {
@@ -189,7 +189,7 @@ TEST(Executable, CheapProgramsStayOnTheCallingThread) {
   EXPECT_EQ(pool_tasks(cheap, {.num_threads = 4, .threading_threshold_ns = 64}), 3 * 64);
   EXPECT_EQ(pool_tasks(dear, {.num_threads = 4}), 3 * 64);
   EXPECT_EQ(pool_tasks(dear, {.num_threads = 1}), 0);
-  // A phase behind others is shared where that spares more than their results cost on the way: three quarters of 30 us do, half does not.
+  // A step behind others is shared where that spares more than their results cost on the way: three quarters of 30 us do, half does not.
   for (Step& s : (table = chain(64)).steps) s.cost_ns = 30e3;
   const Executable between(std::move(table));
   EXPECT_EQ(pool_tasks(between, {.num_threads = 4}), 3 * 64);
