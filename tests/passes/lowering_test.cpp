@@ -527,28 +527,6 @@ TEST(lowering, values_that_no_index_can_count_are_refused) {
             "f32[3,281474976710656] has more than 2^48 elements, the most that a kernel can work on");
 }
 
-TEST(plan_memory, an_arena_that_no_offset_can_count_is_refused) {
-  const auto of_values = [](std::uint32_t count) {  // of 2^51 bytes each, all at one time
-    Program program;
-    program.planned = false;
-    Kernel kernel;
-    Step step;
-    const std::int64_t n = std::int64_t{1} << 48;
-    for (std::uint32_t i = 0; i < count; ++i) {
-      kernel.add_buffer({"x" + std::to_string(i), f64, {n}, {1}, Space::in});
-      step.args.push_back({Storage::arena, i, 0});
-      program.plan.push_back({"v", {f64, {n}}, {Storage::arena, i, 0}});
-    }
-    program.kernels.push_back(kernel);
-    program.steps.push_back(step);
-    return program;
-  };
-  Program most = of_values(512), more = of_values(513);
-  plan_memory(most);
-  EXPECT_EQ(most.arena_bytes, std::int64_t{1} << 60);
-  EXPECT_EQ(error_of([&] { plan_memory(more); }), "the values that live at one time take more than 2^60 bytes");
-}
-
 TEST(pipeline, every_pass_says_why_it_stands_where_it_stands) {
   for (const PassInfo& pass : pass_table()) EXPECT_FALSE(pass.why.empty()) << pass.name;
 }
