@@ -38,7 +38,8 @@ namespace {
 std::atomic<std::int64_t> num_compiles{0};
 
 runtime::Cache<std::shared_ptr<const CompiledFunction>>& cache() {
-  static auto* const all = new runtime::Cache<std::shared_ptr<const CompiledFunction>>;
+  // Each has two mappings of memory or more, of which a process may have 65530.
+  static auto* const all = new runtime::Cache<std::shared_ptr<const CompiledFunction>>(4096);
   return *all;
 }
 

@@ -23,7 +23,7 @@ Hash128 key(std::uint64_t n) {
 using IntCache = Cache<std::shared_ptr<const int>>;
 
 TEST(Cache, MakesOnce) {
-  IntCache cache;
+  IntCache cache(16);
   int made = 0;
   const auto make = [&] { return ++made, std::make_shared<const int>(7); };
   EXPECT_FALSE(cache.find(key(1)).has_value());
@@ -40,7 +40,7 @@ TEST(Cache, MakesOnce) {
 }
 
 TEST(Cache, ThreadsThatAskForOneKeyMakeItOnce) {
-  IntCache cache;
+  IntCache cache(16);
   std::atomic<int> made{0}, wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t)
@@ -58,7 +58,7 @@ TEST(Cache, ThreadsThatAskForOneKeyMakeItOnce) {
 }
 
 TEST(Cache, AnExceptionReachesAllWhoWaitAndIsNotKept) {
-  IntCache cache;
+  IntCache cache(16);
   std::atomic<int> tries{0}, asking{0}, caught{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -83,7 +83,7 @@ TEST(Cache, AnExceptionReachesAllWhoWaitAndIsNotKept) {
 }
 
 TEST(Cache, MakingAValueMayAskForOthers) {
-  IntCache cache;
+  IntCache cache(16);
   const auto value = cache.get_or_make(key(1), [&] {
     return std::make_shared<const int>(*cache.get_or_make(key(2), [] { return std::make_shared<const int>(20); }) + 1);
   });
@@ -91,10 +91,43 @@ TEST(Cache, MakingAValueMayAskForOthers) {
   EXPECT_EQ(cache.size(), 2u);
 }
 
+TEST(Cache, ForgetsWhatNobodyHasAskedForLongest) {
+  IntCache cache(4);
+  int made = 0;
+  const auto make = [&] { return std::make_shared<const int>(++made); };
+  const auto held = cache.get_or_make(key(0), make);
+  for (std::uint64_t i = 1; i < 4; ++i) cache.get_or_make(key(i), make);
+  cache.get_or_make(key(1), make);
+  EXPECT_EQ(made, 4);
+  cache.get_or_make(key(4), make);  // the fifth: 0 and 2 go
+  EXPECT_EQ(cache.size(), 3u);
+  EXPECT_FALSE(cache.find(key(0)).has_value());
+  EXPECT_FALSE(cache.find(key(2)).has_value());
+  EXPECT_EQ(cache.get_or_make(key(1), make), cache.find(key(1)));
+  EXPECT_EQ(made, 5);
+  EXPECT_EQ(*held, 1);
+  EXPECT_EQ(*cache.get_or_make(key(0), make), 6);
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    cache.get_or_make(key(i), make);
+    EXPECT_LE(cache.size(), 4u);
+  }
+}
+
+// What is being made stays, however many others are made meanwhile.
+TEST(Cache, ForgetsNothingThatIsBeingMade) {
+  IntCache cache(2);
+  const auto make = [] { return std::make_shared<const int>(1); };
+  const auto outer = cache.get_or_make(key(0), [&] {
+    for (std::uint64_t i = 1; i < 20; ++i) cache.get_or_make(key(i), make);
+    return make();
+  });
+  EXPECT_EQ(cache.find(key(0)), outer);
+}
+
 TEST(CacheDeathTest, AValueThatNeedsItselfIsABug) {
   EXPECT_DEATH(
       {
-        Cache<int> cache;
+        Cache<int> cache(16);
         cache.get_or_make(key(1), [&] { return cache.get_or_make(key(1), [] { return 1; }); });
       },
       "a value that needs itself");
