@@ -263,7 +263,7 @@ void KernelEmitter::emit_mma(const Stmt& s) {
   prefetch(ahead, rows, k, s.hi[0].constant);
   if (s.hi[0].is_constant()) {
     prefetch_next(operands[0], s.a_indices, rows, at[0], k, s.hi[0].constant);
-    prefetch_next(operands[1], s.b_indices, rows, at[1], k, s.hi[0].constant);
+    prefetch_next(operands[1], s.b_indices, columns, at[1], k, s.hi[0].constant);
   }
   std::vector<llvm::Value*> next(count);
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -19,8 +19,6 @@ constexpr std::size_t most_accesses = 4;
 constexpr std::int64_t fewest_steps = 4;
 /// A shorter product reads little, and instructions of its own weigh.
 constexpr std::int64_t fewest_steps_of_next = 64;
-/// Steps of a side that is not packed lie far apart, and what lies between them is not read.
-constexpr std::int64_t most_bytes_of_a_step = 256;
 
 }  // namespace
 
@@ -69,7 +67,7 @@ void KernelEmitter::prefetch(std::span<const Ahead> ahead, std::int64_t rows, ll
 
 // An operand is moved by the innermost loop that its place depends on: rows of A from tile to tile, columns of B once all rows are done, which
 // then are in the second cache already when the rounds of several tiles have asked for them.
-void KernelEmitter::prefetch_next(const Operand& o, std::span<const ir::Affine> indices, std::int64_t rows, llvm::Value* at, llvm::Value* step,
+void KernelEmitter::prefetch_next(const Operand& o, std::span<const ir::Affine> indices, std::int64_t extent, llvm::Value* at, llvm::Value* step,
                                   std::int64_t steps) {
   const ir::Buffer& buffer = kernel_.buffers[o.buffer.index];
   if (buffer.space == ir::Space::scratch || steps < fewest_steps_of_next) return;
@@ -80,11 +78,11 @@ void KernelEmitter::prefetch_next(const Operand& o, std::span<const ir::Affine> 
   const std::int64_t size = static_cast<std::int64_t>(size_of(buffer.dtype));
   if (o.per_depth == 1 && o.per_row > 1) {  // rows along k: a line of one of them in each step
     const std::int64_t lines = (steps * size + line_bytes - 1) / line_bytes;
-    llvm::Value* row = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateUDiv(step, i64(lines)), i64(rows - 1));
+    llvm::Value* row = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateUDiv(step, i64(lines)), i64(extent - 1));
     llvm::Value* line = b_.CreateURem(step, i64(lines));
     prefetch_line(b_.CreatePtrAdd(o.base, b_.CreateAdd(b_.CreateMul(row, i64(o.per_row * size)), b_.CreateAdd(b_.CreateMul(line, i64(line_bytes)), i64(away * size)))));
   } else {  // the same step of the next
-    for (std::int64_t byte = 0; byte < std::min(o.per_depth * size, most_bytes_of_a_step); byte += line_bytes)
+    for (std::int64_t byte = 0; byte < extent * size; byte += line_bytes)
       prefetch_line(b_.CreatePtrAdd(at, i64(away * size + byte)));
   }
 }

@@ -183,8 +183,9 @@ class KernelEmitter {
   /// In step number `step` of so many.
   void prefetch(std::span<const Ahead> ahead, std::int64_t rows, llvm::Value* step, std::int64_t steps);
   std::span<const Stmt> behind_;  // what follows the statement in its block
-  /// In step number `step` of a product: some of what the next round of a loop around it reads of the operand, which is now `at`.
-  void prefetch_next(const Operand& o, std::span<const ir::Affine> indices, std::int64_t rows, llvm::Value* at, llvm::Value* step, std::int64_t steps);
+  /// In step number `step` of a product: some of what the next round of a loop around it reads of the operand, which is now `at`; of so many
+  /// rows or columns.
+  void prefetch_next(const Operand& o, std::span<const ir::Affine> indices, std::int64_t extent, llvm::Value* at, llvm::Value* step, std::int64_t steps);
   void prefetch_line(llvm::Value* pointer);
   std::vector<ir::VarId> open_loops_;  // serial ones, the outermost first
 
