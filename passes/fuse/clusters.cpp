@@ -39,6 +39,12 @@ Clusters::Clusters(const Function& function)
   std::iota(youngest_.begin(), youngest_.end(), 0);
 }
 
+// A value that is stored for a later one's sake is a leaf of those between.
+void Clusters::materialise(ValueId v) {
+  materialised_[v.index] = true;
+  for (std::size_t later = v.index + std::size_t{1}; later < end_of_known_; ++later) leaves_known_[later] = false;
+}
+
 const std::vector<ValueId>& Clusters::leaves(ValueId v) {
   if (leaves_known_[v.index]) return leaves_[v.index];
   std::vector<ValueId> found, stack;
@@ -58,6 +64,7 @@ const std::vector<ValueId>& Clusters::leaves(ValueId v) {
   }
   std::sort(found.begin(), found.end());
   leaves_known_[v.index] = true;
+  end_of_known_ = std::max(end_of_known_, v.index + std::size_t{1});
   return leaves_[v.index] = std::move(found);
 }
 

@@ -1,6 +1,5 @@
 // The clusters that fuse forms, and the questions it asks while forming them.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -34,12 +33,11 @@ class Clusters {
   /// The cluster that computes a materialised value; invalid for arguments and expressions.
   ClusterId of(ValueId v) const { return of_[v.index]; }
   bool materialised(ValueId v) const { return materialised_[v.index]; }
-  void materialise(ValueId v) { materialised_[v.index] = true; }
+  void materialise(ValueId v);
   /// Args, materialised values and results of anchors: where expressions end.
   bool is_leaf(ValueId v) const { return f.is_arg(v) || materialised_[v.index]; }
   /// The leaves that the expression of v reads, v itself taken apart even when it is materialised.
   const std::vector<ValueId>& leaves(ValueId v);
-  void forget_leaves() { std::fill(leaves_known_.begin(), leaves_known_.end(), false); }
 
   ClusterId open(Kind kind);
   void add(ClusterId cluster, ValueId v);
@@ -78,6 +76,7 @@ class Clusters {
   std::size_t visit_ = 0;
   std::vector<std::vector<ValueId>> leaves_;
   std::vector<bool> leaves_known_;
+  std::size_t end_of_known_ = 0;  // no later value's leaves are known
 };
 
 }  // namespace burin::passes::fusion

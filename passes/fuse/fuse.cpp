@@ -111,7 +111,6 @@ class Fuser {
         }
       }
     });
-    c_.forget_leaves();  // of values before one that was materialised for a later one's sake
   }
 
   void place_anchors() {
