@@ -3,20 +3,40 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "passes/lower/nest.h"
 #include "passes/lower/scatter.h"
 
 namespace burin::passes::lower {
 
-Op combining_op(Combine combine) {
+DType combining_dtype(Combine combine, DType dtype) { return combine == Combine::add || combine == Combine::mul ? accumulator_dtype(dtype) : dtype; }
+
+ScalarId combined(BlockBuilder& b, Combine combine, ScalarId old, ScalarId update, DType dtype) {
   switch (combine) {
-    case Combine::add: return Op::add;
-    case Combine::mul: return Op::mul;
-    case Combine::min: return Op::min;
-    case Combine::max: return Op::max;
+    case Combine::add: return b.let(Op::add, {old, update}, dtype);
+    case Combine::mul: return b.let(Op::mul, {old, update}, dtype);
+    case Combine::min: return b.let(Op::min, {old, update}, dtype);
+    case Combine::max: return b.let(Op::max, {old, update}, dtype);
     case Combine::set: break;
   }
-  return Op::select;
+  return update;
+}
+
+void store_results(ElementEmitter& emitter, const Function& body, ValueId scattered, const Index& index, std::span<const BufferId> results, BufferId built,
+                   const std::function<ScalarId()>& load) {
+  const Affine flat = emitter.flat(index);
+  emitter.set_hook([&](ValueId v, const Index& where) -> std::optional<ScalarId> {
+    if (v != scattered) return std::nullopt;
+    BURIN_CHECK(emitter.flat(where) == flat, "an epilogue that reads another element of the scatter");
+    return load();
+  });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i] == built) continue;
+    const ValueId v = body.results()[i];
+    // A reshaped result has other axes; the place in memory is the same.
+    const Shape& shape = body.type(v).shape;
+    const Index mine = shape == body.type(scattered).shape ? index : Index::of_flat(shape, flat);
+    emitter.store(results[i], mine, emitter.emit(v, mine));
+  }
+  emitter.set_hook(nullptr);
 }
 
 namespace {
@@ -39,8 +59,7 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
   const ValueId value = body.result(scatter);
   const Type type = body.type(operand), update_type = body.type(updates);
   const Shape& index_shape = body.type(indices).shape;
-  const bool rounds = a.combine == Combine::add || a.combine == Combine::mul;
-  const DType wide = rounds ? accumulator_dtype(type.dtype) : type.dtype;
+  const DType wide = combining_dtype(a.combine, type.dtype);
 
   // Window axis of the updates for each operand axis that has one.
   std::vector<std::int64_t> window_axis(type.rank(), -1);
@@ -159,27 +178,16 @@ Lowering lower_scatter(const Function& body, const Target& target, const InPlace
         if (wide != type.dtype) update = b.let(Op::convert, {update}, wide);
         const std::vector<Affine> place = {space.resolve(emitter.flat(Index::of_dims(type.shape, to)))};
         const ScalarId old = b.load(sums, place);
-        ScalarId fresh = a.combine == Combine::set ? update : b.let(combining_op(a.combine), {old, update}, wide);
+        ScalarId fresh = combined(b, a.combine, old, update, wide);
         if (fits.valid()) fresh = b.let(Op::select, {fits, fresh, old}, wide);
         b.store(sums, place, fresh);
       });
     over(extents, true, [&](const std::vector<Affine>& at) {
       const Index index = Index::of_dims(type.shape, at);
-      const Affine flat = emitter.flat(index);
-      emitter.set_hook([&](ValueId v, const Index& where) -> std::optional<ScalarId> {
-        if (v != value) return std::nullopt;
-        BURIN_CHECK(emitter.flat(where) == flat, "an epilogue that reads another element of the scatter");
-        const ScalarId sum = b.load(sums, {space.resolve(flat)});
+      store_results(emitter, body, value, index, results, sums, [&] {
+        const ScalarId sum = b.load(sums, {space.resolve(emitter.flat(index))});
         return wide == type.dtype ? sum : b.let(Op::convert, {sum}, type.dtype);
       });
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        const ValueId v = body.results()[i];
-        if (results[i] == sums) continue;
-        // A reshaped result has other axes; the place in memory is the same.
-        const Index mine = body.type(v).shape == type.shape ? index : Index::of_flat(body.type(v).shape, flat);
-        emitter.store(results[i], mine, emitter.emit(v, mine));
-      }
-      emitter.set_hook(nullptr);
     });
   }
   kernel.cost = 0.1 * static_cast<double>(type.size() + 2 * update_type.size());

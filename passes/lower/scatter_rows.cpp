@@ -1,8 +1,7 @@
+// The scatter lowering of whole rows.
 #include <algorithm>
 #include <functional>
 
-#include "base/check.h"
-#include "passes/lower/nest.h"
 #include "passes/lower/scatter.h"
 
 namespace burin::passes::lower {
@@ -21,7 +20,7 @@ class RowScatter {
         a_(body.attrs<Op::scatter>(scatter)),
         type_(body.type(body.operand(scatter, 0))),
         update_type_(body.type(body.operand(scatter, 2))),
-        wide_(a_.combine == Combine::add || a_.combine == Combine::mul ? accumulator_dtype(type_.dtype) : type_.dtype),
+        wide_(combining_dtype(a_.combine, type_.dtype)),
         lanes_(native_lanes(target)) {
     if (!moves_rows()) return;
     rows_ = type_.shape[0];
@@ -151,29 +150,17 @@ class RowScatter {
         if (wide_ != type_.dtype) update = b_.let(Op::convert, {update}, wide_);
         const std::vector<Affine> to = place(row_of_block, rest);
         const ScalarId old = b_.load(sums_, to);
-        const ScalarId fresh = a_.combine == Combine::set ? update : b_.let(combining_op(a_.combine), {old, update}, wide_);
-        b_.store(sums_, to, b_.let(Op::select, {fits, fresh, old}, wide_));
+        b_.store(sums_, to, b_.let(Op::select, {fits, combined(b_, a_.combine, old, update, wide_), old}, wide_));
       });
     });
   }
 
   void finish(const std::vector<BufferId>& results) {
-    const ValueId value = body_.result(scatter_);
     over_block([&](const Affine& r, const Index& index) {
-      const Affine flat = emitter_->flat(index);
-      emitter_->set_hook([&](ValueId v, const Index& where) -> std::optional<ScalarId> {
-        if (v != value) return std::nullopt;
-        BURIN_CHECK(emitter_->flat(where) == flat, "an epilogue that reads another element of the scatter");
+      store_results(*emitter_, body_, body_.result(scatter_), index, results, {}, [&] {
         const ScalarId sum = b_.load(sums_, place(r, index));
         return wide_ == type_.dtype ? sum : b_.let(Op::convert, {sum}, type_.dtype);
       });
-      for (std::size_t i = 0; i < results.size(); ++i) {
-        const ValueId v = body_.results()[i];
-        // A reshaped result has other axes; the place in memory is the same.
-        const Index mine = body_.type(v).shape == type_.shape ? index : Index::of_flat(body_.type(v).shape, flat);
-        emitter_->store(results[i], mine, emitter_->emit(v, mine));
-      }
-      emitter_->set_hook(nullptr);
     });
   }
 
